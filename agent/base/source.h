@@ -1,0 +1,63 @@
+#ifndef BASE_SOURCE_H
+#define BASE_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+
+/*
+ * Bytes that can be read at any place: a local file, or a file in the remote
+ * that is read by range.  One parser serves both.
+ *
+ * A source is plain data with a function; who made it frees what is behind
+ * `context`.  read_at may be called from one thread at a time.
+ */
+struct source {
+	uint64_t size;
+
+	/*
+	 * Read exactly ${length} bytes at ${offset} into ${data}; the caller
+	 * stays within the size.  Return 0, or -1: CAUSE_CHANGED when the
+	 * file has become shorter.
+	 */
+	int (*read_at)(void *context, uint64_t offset, void *data,
+	    size_t length, struct error *error);
+	void *context;
+	const char *name;	/* for messages */
+};
+
+/**
+ * source_read(source, offset, data, length, error):
+ * Read exactly ${length} bytes at ${offset}.  Return 0, or -1; reading past
+ * the end is ERROR_DAMAGED.
+ */
+int source_read(const struct source *source, uint64_t offset, void *data,
+    size_t length, struct error *error);
+
+/* An open file as a source: `context` is a pointer to this. */
+struct source_file {
+	int fd;		/* the caller's */
+	const char *name;
+};
+
+/**
+ * source_from_file(file, size):
+ * ${file}, of which ${size} bytes are there, as a source.  ${file} must
+ * outlive it.
+ */
+struct source source_from_file(struct source_file *file, uint64_t size);
+
+/* Bytes in memory as a source (tests, fuzzers, small members). */
+struct source_memory {
+	const void *data;
+	size_t length;
+};
+
+/**
+ * source_from_memory(memory):
+ * ${memory} as a source.  ${memory} must outlive it.
+ */
+struct source source_from_memory(struct source_memory *memory);
+
+#endif
