@@ -23,6 +23,16 @@ struct source {
 	 */
 	int (*read_at)(void *context, uint64_t offset, void *data,
 	    size_t length, struct error *error);
+
+	/*
+	 * Which bytes were never written: set *${start} and *${end} to the
+	 * first such run that ends behind ${offset} (both the size when there
+	 * is none; *${start} may lie before ${offset}).  Return 0, or -1 when
+	 * that is not known: an unwritten run must never be claimed for bytes
+	 * that somebody may have written as zeros.  NULL: never known.
+	 */
+	int (*find_hole)(void *context, uint64_t offset, uint64_t *start,
+	    uint64_t *end);
 	void *context;
 	const char *name;	/* for messages */
 };
@@ -44,7 +54,10 @@ struct source_file {
 /**
  * source_from_file(file, size):
  * ${file}, of which ${size} bytes are there, as a source.  ${file} must
- * outlive it.
+ * outlive it.  Its find_hole asks lseek(SEEK_HOLE, SEEK_DATA) on ext4, XFS,
+ * btrfs, f2fs and tmpfs (fstatfs), where a hole is a place that nobody wrote,
+ * and says "not known" elsewhere (ZFS makes holes out of written zeros; others
+ * pass on what they do not know).  The descriptor's own position may move.
  */
 struct source source_from_file(struct source_file *file, uint64_t size);
 
