@@ -25,14 +25,12 @@ struct source {
 	    size_t length, struct error *error);
 
 	/*
-	 * Which bytes were never written: set *${start} and *${end} to the
-	 * first such run that ends behind ${offset} (both the size when there
-	 * is none; *${start} may lie before ${offset}).  Return 0, or -1 when
-	 * that is not known: an unwritten run must never be claimed for bytes
-	 * that somebody may have written as zeros.  NULL: never known.
+	 * Which bytes were never written: set *${start} to the first one at
+	 * or behind ${offset} (the size when there is none).  Return 0, or -1
+	 * when that is not known: bytes that somebody may have written as
+	 * zeros are never named.  NULL: never known.
 	 */
-	int (*find_hole)(void *context, uint64_t offset, uint64_t *start,
-	    uint64_t *end);
+	int (*find_hole)(void *context, uint64_t offset, uint64_t *start);
 	void *context;
 	const char *name;	/* for messages */
 };
@@ -54,7 +52,7 @@ struct source_file {
 /**
  * source_from_file(file, size):
  * ${file}, of which ${size} bytes are there, as a source.  ${file} must
- * outlive it.  Its find_hole asks lseek(SEEK_HOLE, SEEK_DATA) on ext4, XFS,
+ * outlive it.  Its find_hole asks lseek(SEEK_HOLE) on ext4, XFS,
  * btrfs, f2fs and tmpfs (fstatfs), where a hole is a place that nobody wrote,
  * and says "not known" elsewhere (ZFS makes holes out of written zeros; others
  * pass on what they do not know).  The descriptor's own position may move.
