@@ -77,6 +77,28 @@ struct checkpoint {
 	uint64_t size;		/* bytes in files, hard links once */
 };
 
+/*
+ * What lies around the checkpoints at one moment: pointers, companions, and
+ * which checkpoints are there (DESIGN 2, 5, 6).  Plain data that owns all its
+ * memory.
+ */
+struct surroundings {
+	struct checkpoint_entry *companions;
+	size_t companion_count;
+	struct checkpoint_entry *pointers;
+	size_t pointer_count;
+	char **pointed;		/* names of checkpoints that a pointer names */
+	size_t pointed_count;
+	char **present;		/* names of checkpoints that lie there, in any state */
+	size_t present_count;
+};
+
+/**
+ * surroundings_free(surroundings):
+ * Free it and all it holds.  Behave consistently with free(NULL).
+ */
+void surroundings_free(struct surroundings *surroundings);
+
 /**
  * checkpoint_copy(checkpoint):
  * A deep copy, or NULL when out of memory.
