@@ -38,7 +38,10 @@ const char *path_base(const char *path);
  * Whether ${path} (relative to the directory) matches the glob ${pattern}:
  * `*` and `?` and `[...]` within a component, `**` across components, a
  * pattern that ends in `/` means everything beneath.  A pattern without a
- * slash matches the last component at any depth, as in .gitignore.
+ * slash matches the last component at any depth, as in .gitignore; one slash
+ * at its beginning or inside binds it to the directory.  A backslash takes
+ * the meaning from the character behind it.  Takes time in proportion to both
+ * lengths, however hostile; a pattern of more than 4096 bytes matches nothing.
  */
 bool path_matches(const char *pattern, const char *path);
 
@@ -53,7 +56,8 @@ int path_read_at(int folder_fd, const char *path, struct buffer *buffer,
 /**
  * path_write(path, data, length, mode, error):
  * Replace the file ${path} by ${length} bytes, whole or not at all: temporary
- * name beside it, fsync, rename, fsync of the directory.  Return 0 or -1.
+ * name beside it, fsync, rename, fsync of the directory.  ${mode} as for
+ * open: the umask is taken away.  Return 0 or -1.
  */
 int path_write(const char *path, const void *data, size_t length, mode_t mode,
     struct error *error);

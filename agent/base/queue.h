@@ -37,7 +37,8 @@ int queue_try_put(struct queue *queue, void *item);
  * queue_take(queue, timeout):
  * The oldest item, waiting at most ${timeout} nanoseconds (CLOCK_NEVER: no
  * limit; 0: not at all).  NULL when none came, or when the queue is closed
- * and empty.
+ * and empty.  The time is real time, also where a test has replaced the
+ * clocks.
  */
 void *queue_take(struct queue *queue, uint64_t timeout);
 

@@ -1,0 +1,14 @@
+#ifndef BASE_GLOB_H
+#define BASE_GLOB_H
+
+#include <stdbool.h>
+
+/**
+ * glob_matches(pattern, path):
+ * What path_matches (path.h) promises.  The time is bounded by the product of
+ * both lengths, whatever the pattern; one of more than 4096 bytes matches
+ * nothing.
+ */
+bool glob_matches(const char *pattern, const char *path);
+
+#endif

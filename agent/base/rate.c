@@ -1,0 +1,130 @@
+#include "base/rate.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+struct rate {
+	pthread_mutex_t lock;
+
+	/* Under the lock. */
+	uint64_t limit;
+	uint64_t bucket;	/* bytes that may pass now */
+	uint64_t filled;	/* the time up to which the bucket was filled */
+};
+
+/* One fifth of a second, and never so little that nothing passes. */
+static uint64_t
+capacity_of(uint64_t limit)
+{
+	return limit >= 5 ? limit / 5 : 1;
+}
+
+/* Add what has come since the last time; with the lock held. */
+static void
+refill(struct rate *rate)
+{
+	uint64_t now = clock_monotonic();
+	uint64_t capacity = capacity_of(rate->limit);
+	unsigned __int128 fresh;
+
+	if (now < rate->filled)
+		rate->filled = now;
+	fresh = (unsigned __int128)(now - rate->filled) * rate->limit /
+	    CLOCK_SECOND;
+	if (fresh >= capacity - rate->bucket) {
+		rate->bucket = capacity;
+		rate->filled = now;
+		return;
+	}
+
+	/* Only whole bytes: the time of a part of one stays to be counted. */
+	rate->bucket += (uint64_t)fresh;
+	rate->filled += (uint64_t)((fresh * CLOCK_SECOND + rate->limit - 1) /
+	    rate->limit);
+}
+
+struct rate *
+rate_new(uint64_t limit, struct error *error)
+{
+	struct rate *rate = calloc(1, sizeof(*rate));
+
+	if (rate == NULL) {
+		error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+		    "out of memory for a rate limit");
+		return NULL;
+	}
+	pthread_mutex_init(&rate->lock, NULL);
+	rate->limit = limit;
+	rate->bucket = capacity_of(limit);
+	rate->filled = clock_monotonic();
+	return rate;
+}
+
+void
+rate_set(struct rate *rate, uint64_t limit)
+{
+	pthread_mutex_lock(&rate->lock);
+	if (rate->limit != 0)
+		refill(rate);
+	else
+		rate->bucket = capacity_of(limit);
+	rate->limit = limit;
+	rate->filled = clock_monotonic();
+	if (rate->bucket > capacity_of(limit))
+		rate->bucket = capacity_of(limit);
+	pthread_mutex_unlock(&rate->lock);
+}
+
+uint64_t
+rate_allow(struct rate *rate, uint64_t wanted)
+{
+	uint64_t allowed = wanted;
+
+	pthread_mutex_lock(&rate->lock);
+	if (rate->limit != 0) {
+		refill(rate);
+		if (allowed > rate->bucket)
+			allowed = rate->bucket;
+		rate->bucket -= allowed;
+	}
+	pthread_mutex_unlock(&rate->lock);
+	return allowed;
+}
+
+/*
+ * Once the bucket is empty wait for a quarter of it, 50 ms, rather than for a
+ * byte: nobody wants to wake up for each byte.
+ */
+uint64_t
+rate_wait(struct rate *rate)
+{
+	uint64_t wait = 0;
+
+	pthread_mutex_lock(&rate->lock);
+	if (rate->limit != 0) {
+		refill(rate);
+		if (rate->bucket == 0) {
+			uint64_t bytes = capacity_of(rate->limit) / 4 + 1;
+			uint64_t since = clock_monotonic() - rate->filled;
+			unsigned __int128 needed =
+			    ((unsigned __int128)bytes * CLOCK_SECOND +
+			    rate->limit - 1) / rate->limit;
+
+			wait = needed > since ? (uint64_t)needed - since : 1;
+		}
+	}
+	pthread_mutex_unlock(&rate->lock);
+	return wait;
+}
+
+void
+rate_free(struct rate *rate)
+{
+	if (rate == NULL)
+		return;
+	pthread_mutex_destroy(&rate->lock);
+	free(rate);
+}
