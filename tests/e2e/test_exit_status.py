@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+"""The table of exit statuses, and what signals do to `run`."""
+import os
+import signal
+import sys
+import time
+
+import kit
+
+NOWHERE = "s3://nowhere/run"
+CLOSED = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+          "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret",
+          "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
+          "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+
+# Saves when asked to by a file, ends when told to by another, says when TERM
+# comes and then goes on for ever.
+PATIENT = """
+import os, signal, sys, time
+sys.path[:0] = [{kit!r}]
+import kit
+signal.signal(signal.SIGTERM, lambda *_: (print("TERM", flush=True),
+                                          sys.exit({status})))
+signal.signal(signal.SIGUSR1, lambda *_: kit.write(
+    {folder!r} + "/step-2.safetensors", kit.checkpoint(2)))
+signal.signal(signal.SIGINT, lambda *_: print("INT", flush=True))
+kit.write({folder!r} + "/step-1.safetensors", kit.checkpoint(1))
+print("ready", flush=True)
+while True:
+    time.sleep(0.05)
+"""
+
+
+class ExitStatus(kit.Case):
+    def shell(self, text, expect):
+        return self.run_program("run", self.folder, self.remote, "--",
+                                "sh", "-c", text, expect=expect)
+
+    def test_the_trainers_status(self):
+        self.shell("exit 0", 0)
+        self.shell("exit 1", 1)
+        self.shell("exit 42", 42)
+        self.shell("kill -9 $$", 137)
+        self.shell("kill -15 $$", 143)
+
+    def test_a_command_that_cannot_be_run(self):
+        self.run_program("run", self.folder, self.remote, "--",
+                         self.path("missing"), expect=127)
+        kit.write(self.path("plain"), "text")
+        self.run_program("run", self.folder, self.remote, "--",
+                         self.path("plain"), expect=126)
+
+    def test_wrong_usage(self):
+        for words in ([], ["fly"], ["run"], ["run", self.folder],
+                      ["run", self.folder, self.remote],
+                      ["run", self.folder, self.remote, "--"],
+                      ["push", self.folder, "s3://"],
+                      ["push", self.folder, "gopher://x/y"],
+                      ["push", "--limit-rate", "12", self.folder,
+                       self.remote],
+                      ["run", "--grace", "25", self.folder, self.remote,
+                       "--", "true"],
+                      ["list", "--nonsense", self.remote]):
+            done = self.run_program(*words, expect=2)
+            self.assertTrue(done.err.strip(), words)
+            self.assertEqual(done.out, "", words)
+
+    def test_help_and_version(self):
+        self.assertIn("run", self.run_program("--help").out)
+        self.assertRegex(self.run_program("--version").out, r"\d+\.\d+\.\d+")
+        for command in "run agent push restore list show".split():
+            done = self.run_program(command, "--help")
+            self.assertIn("--endpoint-url", done.out)
+
+    def test_nothing_to_restore(self):
+        os.mkdir(self.path("remote"))
+        self.run_program("restore", self.remote, self.folder, expect=3)
+        self.save("step-1.safetensors", 1)
+        self.push()
+        done = self.restore(self.path("fresh"), "--checkpoint",
+                            "step-9.safetensors", expect=3)
+        self.assertIn("step-9.safetensors", done.err)
+
+    def test_an_unreachable_store_never_starts_the_trainer(self):
+        began = time.monotonic()
+        done = self.run_program(
+            "run", "--start-timeout", "2s", self.folder, NOWHERE, "--",
+            "touch", self.path("started"), environment=CLOSED, expect=1)
+        self.assertFalse(os.path.exists(self.path("started")))
+        self.assertIn("nowhere", done.err)
+        self.assertLess(time.monotonic() - began, 60)
+
+    def test_an_unreachable_store_is_not_an_empty_one(self):
+        self.run_program("restore", "--if-exists", NOWHERE, self.folder,
+                         environment=CLOSED, expect=1, patience=400)
+
+    def patient(self, *options, status=0):
+        path = self.path("patient.py")
+        kit.write(path, PATIENT.format(kit=kit.HERE, folder=self.folder,
+                                       status=status))
+        life = self.start("run", *options, self.folder, self.remote, "--",
+                          sys.executable, path)
+        life.until("a trainer", lambda: b"ready" in kit.read(life.out))
+        return life
+
+    def test_a_notice_with_all_durable(self):
+        life = self.patient("--grace", "4s", status=3)
+        life.event("durable")
+        life.signal(signal.SIGTERM)
+        self.assertEqual(life.wait(), 75, str(life))
+        self.assertIn(b"TERM", kit.read(life.out))
+
+    def test_a_notice_with_a_last_save(self):
+        life = self.patient("--grace", "6s", "--save-signal", "USR1")
+        life.event("durable")
+        life.signal(signal.SIGTERM)
+        self.assertEqual(life.wait(), 75, str(life))
+        fresh = self.path("fresh")
+        self.restore(fresh)
+        self.assertEqual(kit.tree(fresh), {
+            "step-2.safetensors": kit.sha256(kit.checkpoint(2))})
+
+    def test_a_notice_without_time(self):
+        """Nothing became durable at this rate: 6."""
+        path = self.path("patient.py")
+        kit.write(path, PATIENT.format(kit=kit.HERE, folder=self.folder,
+                                       status=0)
+                  .replace("checkpoint(1)", "checkpoint(1, size=1 << 28)"))
+        life = self.start("run", "--grace", "1ms", "--limit-rate", "1MiB",
+                          self.folder, self.remote, "--", sys.executable, path)
+        life.until("a trainer", lambda: b"ready" in kit.read(life.out))
+        life.signal(signal.SIGTERM)
+        self.assertEqual(life.wait(), 6, str(life))
+
+    def test_an_interrupt_reaches_the_trainer_once(self):
+        life = self.patient()
+        life.event("durable")
+        life.signal(signal.SIGINT)
+        life.until("INT", lambda: b"INT" in kit.read(life.out))
+        self.assertIsNone(life.child.poll())
+        self.assertEqual(kit.read(life.out).count(b"INT"), 1)
+        life.signal(signal.SIGINT)
+        self.assertNotEqual(life.wait(), 0)
+
+    def test_other_signals_are_forwarded(self):
+        life = self.patient()
+        life.signal(signal.SIGUSR1)
+        life.event("durable", count=2)
+        life.signal(signal.SIGINT)
+        life.until("INT", lambda: b"INT" in kit.read(life.out))
+        life.signal(signal.SIGINT)
+        life.wait()
+
+    def test_the_agent_dies_and_the_trainer_goes_on(self):
+        life = self.patient()
+        life.event("durable")
+        children = [pid for pid in kit.marked(self.mark)
+                    if pid != life.child.pid
+                    and b"patient.py" not in
+                    kit.read(f"/proc/{pid}/cmdline").split(b"\0")[1]]
+        self.assertTrue(children)
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+        life.signal(signal.SIGUSR1)
+        time.sleep(0.2)
+        self.assertIsNone(life.child.poll(), str(life))
+        life.until("a new agent's commit", lambda: any(
+            "step-2" in json_text(line) for line in life.events("durable")))
+        life.signal(signal.SIGTERM)
+        self.assertEqual(life.wait(), 75, str(life))
+
+
+def json_text(line):
+    return " ".join(str(value) for value in line.values())
+
+
+if __name__ == "__main__":
+    kit.main()
