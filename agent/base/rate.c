@@ -12,6 +12,7 @@ struct rate {
 	/* Under the lock. */
 	uint64_t limit;
 	uint64_t bucket;	/* bytes that may pass now */
+	uint64_t part;		/* of the next byte, in billionths */
 	uint64_t filled;	/* the time up to which the bucket was filled */
 };
 
@@ -28,22 +29,18 @@ refill(struct rate *rate)
 {
 	uint64_t now = clock_monotonic();
 	uint64_t capacity = capacity_of(rate->limit);
-	unsigned __int128 fresh;
+	uint64_t passed = now - rate->filled;
+	unsigned __int128 parts = (unsigned __int128)passed * rate->limit +
+	    rate->part;
 
-	if (now < rate->filled)
-		rate->filled = now;
-	fresh = (unsigned __int128)(now - rate->filled) * rate->limit /
-	    CLOCK_SECOND;
-	if (fresh >= capacity - rate->bucket) {
+	rate->filled = now;
+	rate->part = (uint64_t)(parts % CLOCK_SECOND);
+	if (parts / CLOCK_SECOND > capacity - rate->bucket) {
 		rate->bucket = capacity;
-		rate->filled = now;
-		return;
+		rate->part = 0;
+	} else {
+		rate->bucket += (uint64_t)(parts / CLOCK_SECOND);
 	}
-
-	/* Only whole bytes: the time of a part of one stays to be counted. */
-	rate->bucket += (uint64_t)fresh;
-	rate->filled += (uint64_t)((fresh * CLOCK_SECOND + rate->limit - 1) /
-	    rate->limit);
 }
 
 struct rate *
@@ -107,13 +104,12 @@ rate_wait(struct rate *rate)
 	if (rate->limit != 0) {
 		refill(rate);
 		if (rate->bucket == 0) {
-			uint64_t bytes = capacity_of(rate->limit) / 4 + 1;
-			uint64_t since = clock_monotonic() - rate->filled;
-			unsigned __int128 needed =
-			    ((unsigned __int128)bytes * CLOCK_SECOND +
-			    rate->limit - 1) / rate->limit;
+			unsigned __int128 parts =
+			    (unsigned __int128)CLOCK_SECOND *
+			    (capacity_of(rate->limit) / 4 + 1) - rate->part;
 
-			wait = needed > since ? (uint64_t)needed - since : 1;
+			wait = (uint64_t)((parts + rate->limit - 1) /
+			    rate->limit);
 		}
 	}
 	pthread_mutex_unlock(&rate->lock);
