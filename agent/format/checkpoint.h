@@ -108,7 +108,8 @@ struct checkpoint *checkpoint_copy(const struct checkpoint *checkpoint);
 /**
  * checkpoint_same(a, b):
  * Whether both have the same name and the same entries with the same
- * identities: nothing was written since.
+ * identities: nothing was written since.  Of a folder only its place and mode
+ * count, of a link what it says: trainers touch both without changing them.
  */
 bool checkpoint_same(const struct checkpoint *a, const struct checkpoint *b);
 

@@ -21,7 +21,11 @@ struct format_report;
  *
  * Without records the cuts are content-defined (FastCDC with normalised
  * chunking, Xia et al., USENIX ATC 2016): minimum a quarter of the target,
- * average about half of it, maximum the target.  A file smaller than an eighth of the target is one small piece.
+ * average about half of it, maximum the target.  A file smaller than an eighth
+ * of the target is one small piece.
+ *
+ * What is left at the end of a large record, or of a file without records, is
+ * a small piece too when it is smaller than an eighth of the target.
  */
 struct cutter;
 
@@ -39,7 +43,8 @@ uint64_t cutter_target(uint64_t size);
 /**
  * cutter_new(report, size, target, error):
  * A cutter for a file of ${size} bytes with the records of ${report} (NULL:
- * none; it must outlive the cutter).  NULL when out of memory.
+ * none; it must outlive the cutter) and a ${target} of at least 1 MiB.  NULL
+ * when out of memory.
  */
 struct cutter *cutter_new(const struct format_report *report, uint64_t size,
     uint64_t target, struct error *error);

@@ -44,7 +44,8 @@ struct format_report {
 	enum format_verdict verdict;
 	char reason[256];	/* why, for people: "ends at byte 12 of 4096" */
 
-	/* In the order of their offsets, not overlapping, within the file. */
+	/* In the order of their offsets, not overlapping, within the file, at
+	 * least one byte long.  None when it is torn. */
 	struct format_record *records;
 	size_t record_count;
 };
@@ -59,7 +60,9 @@ struct format_report {
  * read or memory ran out.
  *
  * Limits: a safetensors header of at most 100,000,000 bytes (as its own
- * reader has it), 4,000,000 records, names of 4 KiB.
+ * reader has it), 4,000,000 records, names of 4 KiB, 1,000,000 members of a
+ * zip (in a central directory of 64 MiB) or tar, 128 MiB of memory for a
+ * pickle.  What is beyond them is unproven.
  */
 int format_inspect(const struct source *source, const char *name,
     struct format_report *report, struct error *error);
@@ -80,8 +83,9 @@ const char *format_kind_text(enum format_kind kind);
 /**
  * format_index_shards(source, visit, context, error):
  * Call ${visit} with each distinct file name that a safetensors or torch
- * index (`weight_map` of *.index.json) names.  Return 0; -1 when it is not an
- * index or ${visit} returned -1.
+ * index (`weight_map` of *.index.json) names; each is a harmless path, relative
+ * to the index.  Return 0; -1 when it is not an index, is larger than 32 MiB,
+ * or ${visit} returned -1.
  */
 int format_index_shards(const struct source *source,
     int (*visit)(void *context, const char *name, struct error *error),

@@ -1,0 +1,17 @@
+#ifndef FORMAT_JSON_TEXT_H
+#define FORMAT_JSON_TEXT_H
+
+struct error;
+struct format_report;
+struct source;
+
+/**
+ * json_text_inspect(source, report, error):
+ * As format_inspect, for a file that should be JSON.  It is whole when its
+ * outermost bracket closes at its end (a number or word alone is unproven)
+ * and, up to 1 MiB, when it parses.
+ */
+int json_text_inspect(const struct source *source,
+    struct format_report *report, struct error *error);
+
+#endif
