@@ -2,7 +2,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -46,6 +48,41 @@ read_file_at(void *context, uint64_t offset, void *data, size_t length,
 	return 0;
 }
 
+/* Whether a hole in a file of this file system is a place never written. */
+static int
+holes_are_unwritten(int fd)
+{
+	struct statfs status;
+
+	if (fstatfs(fd, &status) != 0)
+		return 0;
+	switch ((unsigned long)status.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static int
+find_file_hole(void *context, uint64_t offset, uint64_t *start)
+{
+	const struct source_file *file = context;
+	off_t hole;
+
+	if (!holes_are_unwritten(file->fd))
+		return -1;
+	hole = lseek(file->fd, (off_t)offset, SEEK_HOLE);
+	if (hole < 0)
+		return -1;
+	*start = (uint64_t)hole;
+	return 0;
+}
+
 struct source
 source_from_file(struct source_file *file, uint64_t size)
 {
@@ -53,6 +90,7 @@ source_from_file(struct source_file *file, uint64_t size)
 	return (struct source){
 		.size = size,
 		.read_at = read_file_at,
+		.find_hole = find_file_hole,
 		.context = file,
 		.name = file->name,
 	};
