@@ -1,6 +1,7 @@
 #ifndef MOVE_MATCH_H
 #define MOVE_MATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,6 +9,7 @@ struct checkpoint;
 struct error;
 struct manifest;
 struct manifest_entry;
+struct manifest_extent;
 
 /*
  * Local files compared with manifests by content.
@@ -31,5 +33,42 @@ int match_checkpoint(int folder, const struct checkpoint *checkpoint,
  */
 int match_file(int fd, const struct manifest *manifest,
     const struct manifest_entry *entry, struct error *error);
+
+/* What a file may be. */
+struct match_candidate {
+	const struct manifest *manifest;
+	const struct manifest_entry *entry;	/* a MANIFEST_FILE of it */
+	bool fits;		/* in: ask about it; out: it holds these bytes */
+};
+
+/**
+ * match_candidates(fd, candidates, count, error):
+ * Read the open file once and clear `fits` of every candidate whose bytes it
+ * does not hold.  Return 0, or -1 when it could not be read.
+ */
+int match_candidates(int fd, struct match_candidate *candidates, size_t count,
+    struct error *error);
+
+/**
+ * match_digest(manifest, extent):
+ * The SHA-256 of an extent's bytes; NULL when the manifest does not say it.
+ */
+const uint8_t *match_digest(const struct manifest *manifest,
+    const struct manifest_extent *extent);
+
+/**
+ * match_content(manifest, entry):
+ * The MANIFEST_FILE entry whose bytes ${entry} has (itself, or what a hard
+ * link names); NULL when it is no file.
+ */
+const struct manifest_entry *match_content(const struct manifest *manifest,
+    const struct manifest_entry *entry);
+
+/**
+ * match_entry(manifest, path):
+ * The same for the checkpoint's file ${path}.
+ */
+const struct manifest_entry *match_entry(const struct manifest *manifest,
+    const char *path);
 
 #endif
