@@ -108,6 +108,9 @@ struct manifest {
 
 	json_t *environment;	/* object, or NULL */
 
+	char *needs_writer;	/* a feature that a writer must know and that we
+				 * do not: no claim, no delete; NULL: none */
+
 	/* Not in the JSON: where it was read from or written to. */
 	char *key;
 	uint8_t digest[SHA256_SIZE];
@@ -122,7 +125,8 @@ struct manifest *manifest_new(void);
 /**
  * manifest_write(manifest, buffer, error):
  * Its JSON into ${buffer} (compact, keys in a fixed order).  ERROR_FAILED with
- * CAUSE_LIMIT when it is over MANIFEST_SIZE_MAXIMUM.  Return 0 or -1.
+ * CAUSE_LIMIT when it is over MANIFEST_SIZE_MAXIMUM; ERROR_DAMAGED when
+ * manifest_read would refuse it.  Return 0 or -1.
  */
 int manifest_write(const struct manifest *manifest, struct buffer *buffer,
     struct error *error);

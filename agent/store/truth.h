@@ -39,8 +39,8 @@ struct truth *truth_read(struct backend *backend, uint32_t node,
  * truth_read_surviving(backend, node, damaged, error):
  * The same, but leave out manifests that are damaged or cannot be read as
  * such, as long as the rest of the truth can be told, and give the first
- * such error in ${damaged} (class ERROR_NONE: none).  When the newest manifest itself is damaged,
- * the next older ones of the same term say what was valid.
+ * such error in ${damaged} (class ERROR_NONE: none).  When the newest manifest
+ * itself is damaged, the next older ones of the same term say what was valid.
  * For `restore --fallback` and `list`.
  */
 struct truth *truth_read_surviving(struct backend *backend, uint32_t node,
