@@ -280,6 +280,8 @@ remove_entry(struct removal *removal, int fd, const char *name, int depth)
 		return removal_failed(removal, name);
 	if (unlinkat(fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return 0;
+	if (errno == ENOTDIR)
+		errno = EPERM;
 	if (errno != ENOTEMPTY && errno != EEXIST)
 		return removal_failed(removal, name);
 
@@ -351,8 +353,9 @@ path_remove_tree(int folder_fd, const char *path, struct error *error)
 		    "could not be removed");
 	folder = open_folder(folder_fd, path);
 	if (folder == NULL)
-		return errno == ENOENT ? 0 : error_set_errno(error, errno,
-		    path, "could not be removed");
+		return errno == ENOENT ? 0 : error_set_errno(error,
+		    errno == ENOTDIR ? EPERM : errno, path,
+		    "could not be removed");
 	removal.top = dirfd(folder);
 	result = remove_all_beneath(&removal, folder);
 	closedir(folder);

@@ -6,9 +6,8 @@
 struct error;
 
 /*
- * A limit on bytes a second, shared by threads (a token bucket of one fifth
- * of a second), and a measure of what passes.  Every function but rate_free
- * may be called from any thread.
+ * A limit on bytes a second, shared by threads: a token bucket of one fifth
+ * of a second.  Every function but rate_free may be called from any thread.
  */
 struct rate;
 
@@ -33,7 +32,9 @@ uint64_t rate_allow(struct rate *rate, uint64_t wanted);
 
 /**
  * rate_wait(rate):
- * Nanoseconds until some bytes may pass; 0 when some may now.
+ * Nanoseconds until some bytes may pass; 0 when some may now.  Once nothing is
+ * left this is the time for a quarter of the bucket (50 ms), so that nobody
+ * wakes up for a byte.
  */
 uint64_t rate_wait(struct rate *rate);
 
