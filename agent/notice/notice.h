@@ -1,0 +1,106 @@
+#ifndef NOTICE_NOTICE_H
+#define NOTICE_NOTICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/*
+ * Who says that this machine goes (DESIGN 8): the cloud's metadata, asked by
+ * threads of their own that nothing else can delay and that no answer can
+ * end.  Signals, `ckptsync notice` and --deadline are the life room's; they
+ * end in the same state machine.
+ *
+ * Facts, bodies and traps: reference "Spot / preemption notices", sections 2
+ * to 5, 11 and 15.
+ */
+
+enum notice_cloud {
+	NOTICE_CLOUD_AUTO,	/* DMI files, else short parallel probes */
+	NOTICE_CLOUD_NONE,	/* none: only signals and the user's word */
+	NOTICE_CLOUD_AWS,
+	NOTICE_CLOUD_GOOGLE,
+	NOTICE_CLOUD_AZURE,
+	NOTICE_CLOUD_ALIBABA,
+	NOTICE_CLOUD_TENCENT
+};
+
+/* What the user said; zero the rest. */
+struct notice_options {
+	enum notice_cloud cloud;
+	uint64_t google_notice;	/* --gcp-notice: ns from `preempted` to the end;
+				 * 0: 25 s */
+	bool azure_acknowledge;	/* --azure-ack */
+	const char *endpoint;	/* tests: another address of the metadata
+				 * servers, "http://127.0.0.1:PORT"; NULL: the
+				 * usual ones and the clouds' own variables */
+};
+
+enum notice_kind {
+	NOTICE_SEEING,		/* notices can be seen here: source and cloud */
+	NOTICE_BLIND,		/* they cannot: error says why and what to do */
+	NOTICE_HINT,		/* rebalance, maintenance far away: upload sooner */
+	NOTICE_DEADLINE,	/* this machine goes at `deadline` */
+	NOTICE_WITHDRAWN	/* the notice with `id` is gone (Azure) */
+};
+
+struct notice {
+	enum notice_kind kind;
+	char source[32];	/* "aws spot", "google preempted", "azure Preempt" */
+	char id[96];		/* the same notice keeps its id */
+	char reason[160];	/* for people: "terminate", "Preempt by Platform" */
+	uint64_t deadline;	/* DEADLINE: clock_monotonic(), turned from a wall
+				 * time once, when first seen, and bounded to
+				 * 0..15 min from then */
+	bool stated;		/* the cloud stated the time; else the default
+				 * of the table in reference 15.1 */
+	bool survives;		/* stop, hibernate, freeze: the disk comes back */
+	struct error error;	/* BLIND */
+};
+
+struct notice_watch;
+
+/**
+ * notice_start(options, error):
+ * Begin to watch, on threads of its own; returns at once, also when nothing
+ * answers.  NULL only when no thread or memory could be had.
+ */
+struct notice_watch *notice_start(const struct notice_options *options,
+    struct error *error);
+
+/**
+ * notice_fd(watch): readable while notice_next has something.
+ */
+int notice_fd(struct notice_watch *watch);
+
+/**
+ * notice_next(watch, notice):
+ * The next one, into ${notice}.  Return true, or false when there is none
+ * now.  Never blocks.  The same DEADLINE comes again only when its time
+ * became earlier.
+ */
+bool notice_next(struct notice_watch *watch, struct notice *notice);
+
+/**
+ * notice_acknowledge(watch, id):
+ * Azure with --azure-ack: tell the cloud that it may go on with the event
+ * ${id} of this machine.  After the flush only.  Returns at once.
+ */
+void notice_acknowledge(struct notice_watch *watch, const char *id);
+
+/**
+ * notice_resumed(watch):
+ * The machine was frozen: drop tokens and connections, ask anew now.
+ */
+void notice_resumed(struct notice_watch *watch);
+
+/**
+ * notice_free(watch):
+ * End the threads (at most a second) and free all.  Behave consistently with
+ * free(NULL).
+ */
+void notice_free(struct notice_watch *watch);
+
+#endif
