@@ -1,0 +1,360 @@
+#include "store/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/backend.h"
+#include "store/gathering.h"
+#include "store/manifest.h"
+#include "store/opening.h"
+#include "store/terms.h"
+
+struct look {
+	struct backend *backend;
+	const struct view_rules *rules;
+	struct gathering *gathering;
+	struct view *view;
+	struct error *damaged;
+	struct error *error;
+};
+
+/* Texts in fresh memory. */
+struct keys {
+	char **items;
+	size_t count, capacity;
+};
+
+static int
+no_memory(struct error *error)
+{
+	return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+	    "out of memory");
+}
+
+static int
+keys_add(struct keys *keys, const char *key, struct error *error)
+{
+	if (keys->count == keys->capacity) {
+		size_t capacity = keys->capacity == 0 ? 16 :
+		    keys->capacity * 2;
+		char **items = realloc(keys->items,
+		    capacity * sizeof(*items));
+
+		if (items == NULL)
+			return no_memory(error);
+		keys->items = items;
+		keys->capacity = capacity;
+	}
+	keys->items[keys->count] = strdup(key);
+	if (keys->items[keys->count] == NULL)
+		return no_memory(error);
+	keys->count++;
+	return 0;
+}
+
+static void
+keys_free(struct keys *keys)
+{
+	size_t i;
+
+	for (i = 0; i < keys->count; i++)
+		free(keys->items[i]);
+	free(keys->items);
+}
+
+/* Whether ${failure} is about the bytes of an object, not about the store. */
+static bool
+is_damage(const struct error *failure)
+{
+	return failure->class == ERROR_DAMAGED ||
+	    failure->cause == CAUSE_FEATURE;
+}
+
+/* Whether to go on without what ${failure} is about. */
+static bool
+pass_over(const struct look *look, const struct error *failure)
+{
+	if (!look->rules->surviving || !(is_damage(failure) ||
+	    (look->rules->last && failure->cause == CAUSE_NOT_FOUND)))
+		return false;
+	if (look->damaged->class == ERROR_NONE) {
+		*look->damaged = *failure;
+		if (failure->cause == CAUSE_NOT_FOUND) {
+			look->damaged->class = ERROR_DAMAGED;
+			look->damaged->cause = CAUSE_OTHER;
+			error_prefix(look->damaged, "a valid checkpoint");
+		}
+	}
+	return true;
+}
+
+static enum view_result
+gone_or_failed(const struct look *look, const struct error *failure)
+{
+	*look->error = *failure;
+	return failure->cause == CAUSE_NOT_FOUND ? VIEW_GONE : VIEW_FAILED;
+}
+
+static int
+add_manifest_key(void *context, const struct backend_entry *entry,
+    struct error *error)
+{
+	struct key_parts parts;
+
+	key_parse(entry->key, &parts);
+	if (parts.kind != KEY_MANIFEST)
+		return 0;
+	return keys_add(context, entry->key, error);
+}
+
+/* The manifests of the view's term; a LIST is in the order of attempts. */
+static int
+list_manifests(const struct look *look, struct keys *keys)
+{
+	char prefix[KEY_SIZE];
+
+	key_term_object(&look->view->term, "checkpoints/", prefix);
+	return backend_list(look->backend, prefix, false, add_manifest_key,
+	    keys, look->error);
+}
+
+/* Put ${manifest} behind the valid ones. */
+static int
+add_valid(const struct look *look, struct manifest *manifest)
+{
+	struct view *view = look->view;
+
+	if (manifest->needs_writer != NULL && view->needs_writer == NULL &&
+	    (view->needs_writer = strdup(manifest->needs_writer)) == NULL) {
+		gathering_give(look->gathering, manifest);
+		return no_memory(look->error);
+	}
+	view->valid[view->count++] = manifest;
+	return 0;
+}
+
+/*
+ * When the resume point is passed over: the next older one of the resume
+ * points, else the newest, else whatever is left.
+ */
+static size_t
+next_resume(const struct view *view, size_t older_than)
+{
+	size_t i;
+
+	for (i = older_than; i < view->count; i++)
+		if (view->valid[i]->role == ROLE_RESUME)
+			return i;
+	for (i = 0; i < view->count; i++)
+		if (view->valid[i]->role == ROLE_RESUME)
+			return i;
+	return view->count > 0 ? 0 : SIZE_MAX;
+}
+
+/* Fetch what ${keys} name, behind what is valid already. */
+static enum view_result
+take_named(const struct look *look, const struct manifest_keep *named,
+    size_t count, const char *resume)
+{
+	struct view *view = look->view;
+	const char **keys = calloc(count + 1, sizeof(*keys));
+	struct error *failures = calloc(count + 1, sizeof(*failures));
+	enum view_result result = VIEW_FAILED;
+	struct manifest **valid, *manifest;
+	size_t i;
+
+	valid = realloc(view->valid,
+	    (view->count + count + 1) * sizeof(*valid));
+	if (valid != NULL)
+		view->valid = valid;
+	if (keys == NULL || failures == NULL || valid == NULL) {
+		no_memory(look->error);
+		goto out;
+	}
+	for (i = 0; i < count; i++)
+		keys[i] = named[i].key;
+	gathering_fetch(look->gathering, keys, count, failures);
+	for (i = 0; i < count; i++) {
+		bool is_resume = resume != NULL && strcmp(resume,
+		    keys[i]) == 0;
+
+		if (is_resume)
+			view->resume = view->count;
+		if (failures[i].class != ERROR_NONE) {
+			if (pass_over(look, &failures[i]))
+				continue;
+			result = gone_or_failed(look, &failures[i]);
+			goto out;
+		}
+		manifest = gathering_take(look->gathering, keys[i]);
+		if (manifest != NULL && add_valid(look, manifest) != 0)
+			goto out;
+	}
+	result = VIEW_DONE;
+out:
+	free(keys);
+	free(failures);
+	return result;
+}
+
+/* The resume point must be the one that was named, or the next best. */
+static void
+settle_resume(struct view *view, const char *resume)
+{
+	if (view->resume == SIZE_MAX ||
+	    (view->resume < view->count &&
+	    strcmp(view->valid[view->resume]->key, resume) == 0))
+		return;
+	view->resume = next_resume(view, view->resume);
+}
+
+/* What the newest manifest of the term says. */
+static enum view_result
+take_newest(const struct look *look, const char *key)
+{
+	struct view *view = look->view;
+	struct error failure;
+	struct manifest *newest;
+	enum view_result result;
+	const char *resume;
+
+	gathering_fetch(look->gathering, &key, 1, &failure);
+	if (failure.class != ERROR_NONE)
+		return gone_or_failed(look, &failure);
+	newest = gathering_take(look->gathering, key);
+	free(view->valid);
+	view->valid = calloc(1, sizeof(*view->valid));
+	if (view->valid == NULL) {
+		gathering_give(look->gathering, newest);
+		no_memory(look->error);
+		return VIEW_FAILED;
+	}
+	if (add_valid(look, newest) != 0)
+		return VIEW_FAILED;
+	resume = newest->resume;
+	if (resume != NULL && *resume == '\0') {
+		resume = key;
+		view->resume = 0;
+	}
+	result = take_named(look, newest->keeps, newest->keep_count, resume);
+	if (result == VIEW_DONE)
+		settle_resume(view, resume);
+	return result;
+}
+
+/*
+ * The truth as the manifests of the term tell it, from the newest one; older
+ * ones only when that is damaged and what survives is wanted.  VIEW_DONE with
+ * nothing valid: none can be read.
+ */
+static enum view_result
+take_manifests(const struct look *look, const struct keys *keys)
+{
+	enum view_result result;
+	struct key_parts parts;
+	size_t i;
+
+	for (i = keys->count; i > 0; i--) {
+		key_parse(keys->items[i - 1], &parts);
+		if (look->view->newest_attempt == 0)
+			look->view->newest_attempt = parts.attempt;
+		result = take_newest(look, keys->items[i - 1]);
+		if (result == VIEW_DONE || look->view->count > 0 ||
+		    !pass_over(look, look->error))
+			return result;
+	}
+	return VIEW_DONE;
+}
+
+static enum view_result
+take_term(const struct look *look, const struct opening *opening)
+{
+	struct view *view = look->view;
+	struct keys keys = { 0 };
+	enum view_result result;
+
+	if (list_manifests(look, &keys) != 0)
+		result = VIEW_FAILED;
+	else
+		result = take_manifests(look, &keys);
+	keys_free(&keys);
+	if (result != VIEW_DONE || view->count > 0 || opening == NULL)
+		return result;
+	/* No commit of its own yet: what it adopted. */
+	result = take_named(look, opening->adopted, opening->adopted_count,
+	    opening->resume);
+	if (result == VIEW_DONE)
+		settle_resume(view, opening->resume);
+	return result;
+}
+
+/* Look into ${term}; *${open} says whether it is open. */
+static enum view_result
+take_open(const struct look *look, const struct term *term, bool *open)
+{
+	struct view *view = look->view;
+	struct opening *opening;
+	struct error failure;
+	enum view_result result;
+
+	opening = opening_get(look->backend, term, &failure);
+	*open = opening != NULL || failure.cause != CAUSE_NOT_FOUND;
+	if (!*open)
+		return VIEW_DONE;
+	if (opening == NULL && !pass_over(look, &failure)) {
+		*look->error = failure;
+		return VIEW_FAILED;
+	}
+	view->open = true;
+	view->term = *term;
+	view->agent = opening == NULL ? strdup("an unknown host") :
+	    opening->agent;
+	if (opening != NULL) {
+		view->needs_writer = opening->needs_writer;
+		opening->agent = opening->needs_writer = NULL;
+	}
+	result = view->agent == NULL ? VIEW_FAILED : take_term(look, opening);
+	if (view->agent == NULL)
+		no_memory(look->error);
+	opening_free(opening);
+	return result;
+}
+
+enum view_result
+view_look(struct backend *backend, const struct terms *terms,
+    const struct view_rules *rules, struct gathering *gathering,
+    struct view *view, struct error *damaged, struct error *error)
+{
+	const struct look look = { backend, rules, gathering, view, damaged,
+		error };
+	enum view_result result = VIEW_DONE;
+	bool open = false;
+	size_t i;
+
+	*view = (struct view){ .resume = SIZE_MAX };
+	for (i = terms->count; i > 0 && !open && result == VIEW_DONE; i--) {
+		if (rules->below == 0 ||
+		    terms->items[i - 1].number < rules->below)
+			result = take_open(&look, &terms->items[i - 1], &open);
+	}
+	if (result != VIEW_DONE)
+		view_free(view, gathering);
+	return result;
+}
+
+void
+view_free(struct view *view, struct gathering *gathering)
+{
+	size_t i;
+
+	for (i = 0; i < view->count; i++) {
+		if (gathering != NULL)
+			gathering_give(gathering, view->valid[i]);
+		else
+			manifest_free(view->valid[i]);
+	}
+	free(view->valid);
+	free(view->agent);
+	free(view->needs_writer);
+	*view = (struct view){ .resume = SIZE_MAX };
+}
