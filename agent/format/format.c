@@ -118,23 +118,32 @@ inspect_pickle(const struct look *look, struct error *error)
 	    "it is a pickle, which does not tell whether all is there");
 }
 
+/*
+ * A name that promises nothing: safetensors are taken when they are whole, but
+ * their start is no proof that it should be one.
+ */
+static int
+inspect_nameless(const struct look *look, struct error *error)
+{
+	struct format_report *report = look->report;
+	int claimed = safetensors_claimed(look->source, error);
+
+	if (claimed < 0 || (claimed > 0 &&
+	    safetensors_inspect(look->source, report, error) != 0))
+		return -1;
+	if (claimed > 0 && report->verdict != FORMAT_TORN)
+		return 0;
+	report->kind = FORMAT_UNKNOWN;
+	return report_say(report, FORMAT_UNPROVEN,
+	    "it has no structure that is known");
+}
+
 /* No content was recognised: what the name says decides. */
 static int
 inspect_by_name(const struct look *look, struct error *error)
 {
-	int result;
-
-	if (look->claim == NULL || !look->claim->strict) {
-		result = look->shard ? 0 :
-		    safetensors_claimed(look->source, error);
-		if (result < 0)
-			return -1;
-		if (result > 0)
-			return safetensors_inspect(look->source, look->report,
-			    error);
-		return report_say(look->report, FORMAT_UNPROVEN,
-		    "it has no structure that is known");
-	}
+	if (look->claim == NULL || !look->claim->strict)
+		return inspect_nameless(look, error);
 	look->report->kind = look->claim->kind;
 	if (look->claim->kind == FORMAT_HDF5)
 		return hdf5_inspect(look->source, look->report, error);

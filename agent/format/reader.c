@@ -21,8 +21,8 @@ struct reader {
 	size_t length;
 	size_t next;		/* size of the next window */
 	uint64_t budget;	/* bytes that may still be handed over */
-	bool failed;
-	struct error error;	/* the source's, once `failed` */
+	bool failed;		/* the source could not be read */
+	struct error error;	/* why; set too when the budget is spent */
 	uint8_t window[WINDOW_FULL];
 };
 
@@ -34,8 +34,9 @@ hand_over(struct archive *archive, void *context, const void **bytes)
 	size_t length = left < reader->next ? (size_t)left : reader->next;
 
 	if (length > reader->budget) {
-		archive_set_error(archive, EILSEQ,
-		    "its parts lie over each other");
+		error_set(&reader->error, ERROR_DAMAGED, CAUSE_OTHER,
+		    reader->source->name, "its parts lie over each other");
+		archive_set_error(archive, EILSEQ, "read too much");
 		return ARCHIVE_FATAL;
 	}
 	reader->length = 0;
@@ -161,7 +162,7 @@ reader_fail(const struct reader *reader, struct error *error)
 {
 	const char *text = archive_error_string(reader->archive);
 
-	if (reader->failed) {
+	if (reader->error.class != ERROR_NONE) {
 		*error = reader->error;
 		return -1;
 	}

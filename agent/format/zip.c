@@ -10,6 +10,7 @@
 #include "base/source.h"
 #include "format/reader.h"
 #include "format/report.h"
+#include "format/window.h"
 
 #define LOCAL_SIZE 30		/* local file header without its texts */
 #define TEXT_MAXIMUM 65535	/* of the name, and of the extra field */
@@ -37,6 +38,24 @@ number_16(const uint8_t *bytes)
 	return bytes[0] | (unsigned)bytes[1] << 8;
 }
 
+/* Fill `before` from ${from} on, in windows. */
+static int
+read_before(struct lister *lister, uint64_t from, size_t size,
+    struct error *error)
+{
+	for (size_t at = 0; at < size; at += WINDOW_SIZE) {
+		size_t part = size - at < WINDOW_SIZE ? size - at :
+		    WINDOW_SIZE;
+
+		if (source_read(lister->source, from + at,
+		    lister->before + at, part, error) != 0) {
+			lister->zip->failed = true;
+			return -1;
+		}
+	}
+	return 0;
+}
+
 /*
  * The local header that ends at ${offset}: its name.  The header says how long
  * it is, so look back for one that says just that.  Return 1, 0 when there is
@@ -53,11 +72,8 @@ find_local(struct lister *lister, uint64_t offset, size_t reach,
 	if (offset - from > reach)
 		from = offset - reach;
 	size = (size_t)(offset - from);
-	if (source_read(lister->source, from, lister->before, size,
-	    error) != 0) {
-		lister->zip->failed = true;
+	if (read_before(lister, from, size, error) != 0)
 		return -1;
-	}
 	for (size_t i = size < LOCAL_SIZE ? 0 : size - LOCAL_SIZE + 1;
 	    i-- > 0;) {
 		size_t texts = size - i - LOCAL_SIZE;
