@@ -25,7 +25,10 @@ struct view_options {
 	uint64_t settle_known;		/* quiet time where leases do not work; 0: 10 s */
 	uint64_t settle_unknown;	/* for files of no known structure; 0: 2 s */
 	uint64_t settle_marker;		/* other ranks' files after the marker; 0: 2 s */
+	bool poll;			/* look every 2 s although inotify would do */
 };
+
+struct proof;
 
 struct view {
 	/* Complete ones in the order of completion, then torn, then waiting. */
@@ -37,6 +40,22 @@ struct view {
 	size_t folders;		/* how many directories were seen */
 	uint64_t check_again;	/* clock_monotonic() when a waiting one may be
 				 * complete without a further event; CLOCK_NEVER */
+
+	/* What a user should know of this folder: links that lead out of it
+	 * or nowhere, folders that cannot be read. */
+	struct error *notes;
+	size_t note_count;
+
+	/* What was learnt of each file, for the next view; sorted by path. */
+	struct proof *proofs;
+	size_t proof_count;
+};
+
+/* Told of each folder (an open descriptor) before its names are read, so
+ * that a watch on it is there first; may be NULL. */
+struct view_guide {
+	void (*enter)(void *context, int folder, const struct identity *identity);
+	void *context;
 };
 
 /**
@@ -50,6 +69,14 @@ struct view {
  */
 struct view *view_take(const char *folder, const struct view_options *options,
     const struct view *previous, struct error *error);
+
+/**
+ * view_take_guided(folder, options, previous, guide, error):
+ * The same; ${guide} (may be NULL) sees each folder first.
+ */
+struct view *view_take_guided(const char *folder,
+    const struct view_options *options, const struct view *previous,
+    const struct view_guide *guide, struct error *error);
 
 /**
  * view_surroundings(folder, options, error):
