@@ -120,3 +120,33 @@ checkpoint_free(struct checkpoint *checkpoint)
 	free(checkpoint->series);
 	free(checkpoint);
 }
+
+static void
+free_entries(struct checkpoint_entry *entries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(entries[i].path);
+		free(entries[i].target);
+	}
+	free(entries);
+}
+
+static void
+free_names(char **names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+void
+surroundings_free(struct surroundings *surroundings)
+{
+	if (surroundings == NULL)
+		return;
+	free_entries(surroundings->companions, surroundings->companion_count);
+	free_entries(surroundings->pointers, surroundings->pointer_count);
+	free_names(surroundings->pointed, surroundings->pointed_count);
+	free_names(surroundings->present, surroundings->present_count);
+	free(surroundings);
+}
