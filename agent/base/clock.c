@@ -117,6 +117,16 @@ clock_sleep(uint64_t nanoseconds)
 		;
 }
 
+#define TEST_SLICE (2 * CLOCK_MILLISECOND)
+
+uint64_t
+clock_slice(uint64_t nanoseconds)
+{
+	if (atomic_load(&test_clock.running) && nanoseconds > TEST_SLICE)
+		return TEST_SLICE;
+	return nanoseconds;
+}
+
 /* The first second of the year 0 and the last of 9999: RFC 3339's range. */
 #define FIRST_SECOND INT64_C(-62167219200)
 #define LAST_SECOND INT64_C(253402300799)

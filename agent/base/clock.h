@@ -41,6 +41,14 @@ struct timespec clock_wall(void);
  */
 void clock_sleep(uint64_t nanoseconds);
 
+/**
+ * clock_slice(nanoseconds):
+ * How long a wait on descriptors, which knows the real time only, may last
+ * before its caller looks at the clock again: ${nanoseconds}; a few
+ * milliseconds while a test has replaced the clocks.
+ */
+uint64_t clock_slice(uint64_t nanoseconds);
+
 /* "2026-11-30T17:46:00.123Z" and the NUL. */
 #define CLOCK_TEXT_SIZE 32
 

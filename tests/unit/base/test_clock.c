@@ -184,6 +184,18 @@ turning_wakes_who_is_due(void **state)
 	pthread_join(threads[2], NULL);
 }
 
+static void
+slices_waits_only_under_a_test(void **state)
+{
+	(void)state;
+	assert_int_equal(clock_slice(CLOCK_NEVER), CLOCK_NEVER);
+	clock_test_start((struct timespec){ 0, 0 });
+	assert_true(clock_slice(CLOCK_NEVER) <= 10 * CLOCK_MILLISECOND);
+	assert_int_equal(clock_slice(1), 1);
+	clock_test_stop();
+	assert_int_equal(clock_slice(CLOCK_SECOND), CLOCK_SECOND);
+}
+
 int
 main(void)
 {
@@ -194,6 +206,7 @@ main(void)
 		cmocka_unit_test(refuses_other_times),
 		cmocka_unit_test(the_test_clock_stands_and_turns),
 		cmocka_unit_test(turning_wakes_who_is_due),
+		cmocka_unit_test(slices_waits_only_under_a_test),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
