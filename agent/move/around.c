@@ -1,3 +1,5 @@
+#include "move/around.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -11,8 +13,6 @@
 #include "base/source.h"
 #include "format/checkpoint.h"
 #include "store/manifest.h"
-
-#include "move/around.h"
 #include "move/beneath.h"
 #include "move/description.h"
 #include "move/files.h"
@@ -46,8 +46,8 @@ struct around {
 static int
 out_of_memory(struct error *error)
 {
-	return (error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
-	    "out of memory"));
+	return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+	    "out of memory");
 }
 
 static void
@@ -71,20 +71,15 @@ add_name(void *context, const struct manifest *manifest, bool adopted,
 	names = realloc(around->names, (count + 1) * sizeof(*names));
 	if (names == NULL) {
 		around->incomplete = true;
-		return (-1);
+		return -1;
 	}
 	names[count] = manifest->name;
 	around->names = names;
 	around->directory.present = names;
 	around->directory.present_count = count + 1;
-	return (0);
+	return 0;
 }
 
-/**
- * around_take(upload, error):
- * Ask upload->look.  When it fails, every valid checkpoint counts as present
- * and nothing is recorded.  NULL when out of memory.
- */
 struct around *
 around_take(struct upload *upload, struct error *error)
 {
@@ -103,7 +98,7 @@ around_take(struct upload *upload, struct error *error)
 		writer_valid(upload->writer, add_name, around);
 		if (around->incomplete)
 			goto failed;
-		return (around);
+		return around;
 	}
 	around->directory = (struct writer_directory){
 		.present = (const char *const *)seen->present,
@@ -116,12 +111,12 @@ around_take(struct upload *upload, struct error *error)
 	around->companions = calloc(seen->companion_count + 1,
 	    sizeof(*around->companions));
 	if (around->pointers != NULL && around->companions != NULL)
-		return (around);
+		return around;
 
 failed:
 	around_free(around);
 	out_of_memory(error);
-	return (NULL);
+	return NULL;
 }
 
 /* The whole pointer, as it is now, into memory. */
@@ -143,7 +138,7 @@ read_pointer(struct around *around, struct checkpoint_entry *entry,
 		pointer->data = malloc(POINTER_MAXIMUM + 1);
 		if (pointer->data == NULL) {
 			close(fd);
-			return (out_of_memory(error));
+			return out_of_memory(error);
 		}
 		length = pread(fd, pointer->data, POINTER_MAXIMUM + 1, 0);
 	}
@@ -152,7 +147,7 @@ read_pointer(struct around *around, struct checkpoint_entry *entry,
 	if (length < 0 || (size_t)length > POINTER_MAXIMUM) {
 		leave_out(pointer, entry->path, length < 0 ?
 		    "it cannot be read" : "it is too large for a pointer");
-		return (0);
+		return 0;
 	}
 	entry->identity = identity_of(&status);
 	entry->identity.size = (uint64_t)length;
@@ -160,7 +155,7 @@ read_pointer(struct around *around, struct checkpoint_entry *entry,
 		.data = pointer->data, .length = (size_t)length
 	};
 	pointer->source = source_from_memory(&pointer->memory);
-	return (0);
+	return 0;
 }
 
 static int
@@ -175,18 +170,11 @@ send_pointer(struct sender *sender, struct neighbour *pointer,
 	};
 
 	if (piece.length == 0)
-		return (0);
+		return 0;
 	sha256_of(piece.data, (size_t)piece.length, piece.digest);
-	return (sender_add(sender, &piece, &pointer->extents, error));
+	return sender_add(sender, &piece, &pointer->extents, error);
 }
 
-/**
- * around_read_pointers(around, sender, error):
- * around_read_companions(around, intake, sender, error):
- * Hand their bytes to the sender.  Pointers are kept in memory and share
- * chunks with the checkpoint.  -1 only when the upload as a whole cannot go
- * on.  ${around} must outlive the sender.
- */
 int
 around_read_pointers(struct around *around, struct sender *sender,
     struct error *error)
@@ -199,12 +187,12 @@ around_read_pointers(struct around *around, struct sender *sender,
 			continue;
 		if (read_pointer(around, &seen->pointers[i],
 		    &around->pointers[i], error) == -1)
-			return (-1);
+			return -1;
 		if (!around->pointers[i].left_out && send_pointer(sender,
 		    &around->pointers[i], error) == -1)
-			return (-1);
+			return -1;
 	}
-	return (0);
+	return 0;
 }
 
 static int
@@ -221,19 +209,19 @@ read_companion(struct around *around, size_t i, struct intake *intake,
 		log_line(LOG_DEBUG, "left_out",
 		    "%s is larger than --companions allows", entry->path);
 		companion->left_out = true;
-		return (0);
+		return 0;
 	}
 	if (intake_companion(intake, around->files, entry->same_as,
 	    &companion->extents, &trouble) == 0)
-		return (0);
+		return 0;
 	if (trouble.cause == CAUSE_MEMORY ||
 	    sender_check(sender, error) == -1) {
 		if (trouble.cause == CAUSE_MEMORY)
 			*error = trouble;
-		return (-1);
+		return -1;
 	}
 	leave_out(companion, entry->path, trouble.message);
-	return (0);
+	return 0;
 }
 
 int
@@ -244,16 +232,16 @@ around_read_companions(struct around *around, struct intake *intake,
 	size_t i;
 
 	if (seen == NULL || around->upload->companion_limit == 0)
-		return (0);
+		return 0;
 	around->files = files_open(around->upload->folder, seen->companions,
 	    seen->companion_count, FILES_GROWING, error);
 	if (around->files == NULL)
-		return (-1);
+		return -1;
 	for (i = 0; i < seen->companion_count; i++)
 		if (seen->companions[i].kind == ENTRY_FILE &&
 		    read_companion(around, i, intake, sender, error) == -1)
-			return (-1);
-	return (0);
+			return -1;
+	return 0;
 }
 
 /* Whether ${path} is ${above} or lies beneath it. */
@@ -262,8 +250,8 @@ is_beneath(const char *path, const char *above)
 {
 	size_t length = strlen(above);
 
-	return (strncmp(path, above, length) == 0 &&
-	    (path[length] == '\0' || path[length] == '/'));
+	return strncmp(path, above, length) == 0 &&
+	    (path[length] == '\0' || path[length] == '/');
 }
 
 /* A manifest has each path once and nothing beneath a file or link; the
@@ -277,8 +265,8 @@ collides(const struct manifest_entry *entries, size_t count, const char *path)
 		if (is_beneath(entries[i].path, path) ||
 		    (entries[i].kind != MANIFEST_FOLDER &&
 		    is_beneath(path, entries[i].path)))
-			return (true);
-	return (false);
+			return true;
+	return false;
 }
 
 static int
@@ -289,9 +277,9 @@ describe(const struct checkpoint_entry *from, struct neighbour *neighbours,
 	size_t i;
 
 	if (count == 0)
-		return (0);
+		return 0;
 	if ((*list = calloc(count, sizeof(**list))) == NULL)
-		return (out_of_memory(error));
+		return out_of_memory(error);
 	for (i = 0; i < count; i++) {
 		if (neighbours[i].left_out ||
 		    collides(manifest->entries, manifest->entry_count,
@@ -308,15 +296,11 @@ describe(const struct checkpoint_entry *from, struct neighbour *neighbours,
 		}
 		if (description_entry(&(*list)[(*list_count)++], &from[i],
 		    &neighbours[i].extents, error) == -1)
-			return (-1);
+			return -1;
 	}
-	return (0);
+	return 0;
 }
 
-/**
- * around_describe(around, sender, manifest, error):
- * Add to ${manifest} what was stored.  Return 0 or -1 (out of memory).
- */
 int
 around_describe(struct around *around, const struct sender *sender,
     struct manifest *manifest, struct error *error)
@@ -324,26 +308,22 @@ around_describe(struct around *around, const struct sender *sender,
 	struct surroundings *seen = around->surroundings;
 
 	if (seen == NULL)
-		return (0);
+		return 0;
 	if (describe(seen->pointers, around->pointers, seen->pointer_count,
 	    sender, manifest, &manifest->pointers, &manifest->pointer_count,
 	    error) == -1)
-		return (-1);
+		return -1;
 	if (around->upload->companion_limit == 0)
-		return (0);
-	return (describe(seen->companions, around->companions,
+		return 0;
+	return describe(seen->companions, around->companions,
 	    seen->companion_count, sender, manifest, &manifest->companions,
-	    &manifest->companion_count, error));
+	    &manifest->companion_count, error);
 }
 
-/**
- * around_directory(around):
- * What retention wants to know; valid as long as ${around}.
- */
 const struct writer_directory *
 around_directory(const struct around *around)
 {
-	return (&around->directory);
+	return &around->directory;
 }
 
 static void
@@ -358,10 +338,6 @@ free_neighbours(struct neighbour *neighbours, size_t count)
 	free(neighbours);
 }
 
-/**
- * around_free(around):
- * Behave consistently with free(NULL).
- */
 void
 around_free(struct around *around)
 {

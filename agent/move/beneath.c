@@ -1,3 +1,5 @@
+#include "move/beneath.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,8 +12,6 @@
 
 #include "base/path.h"
 
-#include "move/beneath.h"
-
 #define WAY_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* Component by component; *${last} is the final one, inside ${path}. */
@@ -23,7 +23,7 @@ walk(int folder, const char *path, bool make, const char **last)
 	int current, next, number;
 
 	if ((current = openat(folder, ".", WAY_FLAGS)) == -1)
-		return (-1);
+		return -1;
 	while ((slash = strchr(path, '/')) != NULL) {
 		memcpy(name, path, (size_t)(slash - path));
 		name[slash - path] = '\0';
@@ -37,13 +37,13 @@ walk(int folder, const char *path, bool make, const char **last)
 		path = slash + 1;
 	}
 	*last = path;
-	return (current);
+	return current;
 
 failed:
 	number = errno;
 	close(current);
 	errno = number;
-	return (-1);
+	return -1;
 }
 
 static int
@@ -53,19 +53,14 @@ open_by_walk(int folder, const char *path, int flags, mode_t mode)
 	int parent, fd, number;
 
 	if ((parent = walk(folder, path, false, &last)) == -1)
-		return (-1);
+		return -1;
 	fd = openat(parent, last, flags, mode);
 	number = errno;
 	close(parent);
 	errno = number;
-	return (fd);
+	return fd;
 }
 
-/**
- * beneath_open(folder, path, flags, mode):
- * openat(2) without following any link.  Adds O_CLOEXEC.  Return the
- * descriptor, or -1 with errno.
- */
 int
 beneath_open(int folder, const char *path, int flags, mode_t mode)
 {
@@ -76,7 +71,7 @@ beneath_open(int folder, const char *path, int flags, mode_t mode)
 
 	if (!path_is_harmless(path)) {
 		errno = EINVAL;
-		return (-1);
+		return -1;
 	}
 	flags |= O_CLOEXEC | O_NOFOLLOW;
 	how.flags = (uint64_t)flags;
@@ -85,15 +80,10 @@ beneath_open(int folder, const char *path, int flags, mode_t mode)
 	fd = syscall(SYS_openat2, folder, path, &how, sizeof(how));
 	/* Before Linux 5.6, or a container's filter that does not know it. */
 	if (fd == -1 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN))
-		return (open_by_walk(folder, path, flags, mode));
-	return ((int)fd);
+		return open_by_walk(folder, path, flags, mode);
+	return (int)fd;
 }
 
-/**
- * beneath_parent(folder, path, make):
- * A descriptor (O_PATH) of the directory that holds ${path}; with ${make},
- * missing directories are made.  Return it, or -1 with errno.
- */
 int
 beneath_parent(int folder, const char *path, bool make)
 {
@@ -101,33 +91,25 @@ beneath_parent(int folder, const char *path, bool make)
 
 	if (!path_is_harmless(path)) {
 		errno = EINVAL;
-		return (-1);
+		return -1;
 	}
-	return (walk(folder, path, make, &last));
+	return walk(folder, path, make, &last);
 }
 
-/**
- * beneath_status(folder, path, status):
- * lstat(2).  Return 0, or -1 with errno.
- */
 int
 beneath_status(int folder, const char *path, struct stat *status)
 {
 	int parent, result, number;
 
 	if ((parent = beneath_parent(folder, path, false)) == -1)
-		return (-1);
+		return -1;
 	result = fstatat(parent, path_base(path), status, AT_SYMLINK_NOFOLLOW);
 	number = errno;
 	close(parent);
 	errno = number;
-	return (result);
+	return result;
 }
 
-/**
- * beneath_link(folder, path):
- * What the symbolic link says, in fresh memory; NULL with errno.
- */
 char *
 beneath_link(int folder, const char *path)
 {
@@ -136,14 +118,14 @@ beneath_link(int folder, const char *path)
 	int parent, number;
 
 	if ((parent = beneath_parent(folder, path, false)) == -1)
-		return (NULL);
+		return NULL;
 	length = readlinkat(parent, path_base(path), target,
 	    sizeof(target) - 1);
 	number = errno;
 	close(parent);
 	errno = number;
 	if (length == -1)
-		return (NULL);
+		return NULL;
 	target[length] = '\0';
-	return (strdup(target));
+	return strdup(target);
 }

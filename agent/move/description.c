@@ -1,3 +1,5 @@
+#include "move/description.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,22 +8,15 @@
 #include "format/checkpoint.h"
 #include "format/format.h"
 #include "store/manifest.h"
-
-#include "move/description.h"
 #include "move/upload.h"
 
 static int
 out_of_memory(struct error *error)
 {
-	return (error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
-	    "out of memory"));
+	return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+	    "out of memory");
 }
 
-/**
- * description_entry(to, from, extents, error):
- * Fill a manifest's entry from one in the directory; a copy of ${extents}
- * (NULL: no bytes).  Return 0 or -1.
- */
 int
 description_entry(struct manifest_entry *to,
     const struct checkpoint_entry *from, const struct sender_extents *extents,
@@ -35,21 +30,21 @@ description_entry(struct manifest_entry *to,
 	to->mode = from->mode & 07777;
 	to->modified = from->identity.modified;
 	if ((to->path = strdup(from->path)) == NULL)
-		return (out_of_memory(error));
+		return out_of_memory(error);
 	if (from->kind == ENTRY_LINK &&
 	    (to->target = strdup(from->target)) == NULL)
-		return (out_of_memory(error));
+		return out_of_memory(error);
 	if (from->kind != ENTRY_FILE)
-		return (0);
+		return 0;
 	to->size = from->identity.size;
 	if (extents == NULL || extents->count == 0)
-		return (0);
+		return 0;
 	size = extents->count * sizeof(*to->extents);
 	if ((to->extents = malloc(size)) == NULL)
-		return (out_of_memory(error));
+		return out_of_memory(error);
 	memcpy(to->extents, extents->all, size);
 	to->extent_count = extents->count;
-	return (0);
+	return 0;
 }
 
 static int
@@ -61,35 +56,30 @@ add_entries(struct manifest *manifest, const struct checkpoint *checkpoint,
 	size_t i;
 
 	if (checkpoint->entry_count == 0)
-		return (0);
+		return 0;
 	manifest->entries = calloc(checkpoint->entry_count,
 	    sizeof(*manifest->entries));
 	if (manifest->entries == NULL)
-		return (out_of_memory(error));
+		return out_of_memory(error);
 	manifest->entry_count = checkpoint->entry_count;
 	for (i = 0; i < checkpoint->entry_count; i++) {
 		from = &checkpoint->entries[i];
 		to = &manifest->entries[i];
 		if (description_entry(to, from, &extents[i], error) == -1)
-			return (-1);
+			return -1;
 		if (from->kind == ENTRY_FILE && from->same_as != i) {
 			to->kind = MANIFEST_HARD_LINK;
 			to->size = 0;
 			to->target =
 			    strdup(checkpoint->entries[from->same_as].path);
 			if (to->target == NULL)
-				return (out_of_memory(error));
+				return out_of_memory(error);
 		}
 		manifest->size += to->size;
 	}
-	return (0);
+	return 0;
 }
 
-/**
- * description_new(upload, extents, target, error):
- * A manifest of upload->checkpoint, whose entry i has the bytes
- * ${extents}[i]; no chunk table yet.  NULL when out of memory.
- */
 struct manifest *
 description_new(const struct upload *upload,
     const struct sender_extents *extents, uint64_t target,
@@ -100,7 +90,7 @@ description_new(const struct upload *upload,
 
 	if ((manifest = manifest_new()) == NULL) {
 		out_of_memory(error);
-		return (NULL);
+		return NULL;
 	}
 	manifest->role = checkpoint->role;
 	manifest->has_step = checkpoint->has_step;
@@ -122,19 +112,13 @@ description_new(const struct upload *upload,
 		manifest->environment = json_incref(upload->environment);
 	if (add_entries(manifest, checkpoint, extents, error) == -1)
 		goto failed;
-	return (manifest);
+	return manifest;
 
 failed:
 	manifest_free(manifest);
-	return (NULL);
+	return NULL;
 }
 
-/**
- * description_records(manifest, entry, report, error):
- * Take the records of ${report}, which belong to entry number ${entry}.
- * Beyond DESCRIPTION_RECORDS_MAXIMUM they are left out: they are a help, not
- * needed.  Return 0 or -1.
- */
 int
 description_records(struct manifest *manifest, size_t entry,
     struct format_report *report, struct error *error)
@@ -143,16 +127,16 @@ description_records(struct manifest *manifest, size_t entry,
 	struct manifest_record *records;
 
 	if (report->record_count == 0)
-		return (0);
+		return 0;
 	if (count > DESCRIPTION_RECORDS_MAXIMUM) {
 		log_line(LOG_DEBUG, "records_left_out",
 		    "%s: too many records to name them in the manifest",
 		    manifest->entries[entry].path);
-		return (0);
+		return 0;
 	}
 	records = realloc(manifest->records, count * sizeof(*records));
 	if (records == NULL)
-		return (out_of_memory(error));
+		return out_of_memory(error);
 	manifest->records = records;
 	for (i = 0; i < report->record_count; i++) {
 		records[manifest->record_count++] = (struct manifest_record){
@@ -163,5 +147,5 @@ description_records(struct manifest *manifest, size_t entry,
 		};
 		report->records[i].name = NULL;
 	}
-	return (0);
+	return 0;
 }

@@ -1,28 +1,25 @@
+#include "move/files.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
-
 #include "move/beneath.h"
-#include "move/files.h"
 #include "move/files_private.h"
-
-/* Descriptors that stay for everybody else: connections, logs, watches. */
-#define KEPT_MINIMUM 64
-#define KEPT_MAXIMUM 4096
+#include "move/keep.h"
 
 static int
 changed(const struct checkpoint_entry *entry, const char *what,
     struct error *error)
 {
 	error_set(error, ERROR_FAILED, CAUSE_CHANGED, entry->path, "%s", what);
-	return (error_cure(error, "nothing was committed; the next complete "
-	    "version is taken instead"));
+	return error_cure(error, "nothing was committed; the next complete "
+	    "version is taken instead");
 }
 
 /* Whether ${status} is the file that was looked at. */
@@ -33,12 +30,12 @@ is_same(const struct files *files, const struct checkpoint_entry *entry,
 	struct identity now = identity_of(status);
 
 	if (files->kind == FILES_GROWING)
-		return (S_ISREG(status->st_mode) &&
-		    now.size >= entry->identity.size);
+		return S_ISREG(status->st_mode) &&
+		    now.size >= entry->identity.size;
 	if (status->st_nlink == 0)
 		now.changed = entry->identity.changed;
-	return (S_ISREG(status->st_mode) &&
-	    identity_same(&now, &entry->identity));
+	return S_ISREG(status->st_mode) &&
+	    identity_same(&now, &entry->identity);
 }
 
 static int
@@ -56,28 +53,23 @@ open_entry(const struct files *files, const struct checkpoint_entry *entry,
 		fd = beneath_open(files->folder, entry->path, flags, 0);
 	if (fd == -1) {
 		if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR)
-			return (changed(entry, "it is gone", error));
-		return (error_set_errno(error, errno, entry->path,
-		    "cannot open it"));
+			return changed(entry, "it is gone", error);
+		return error_set_errno(error, errno, entry->path,
+		    "cannot open it");
 	}
 	if (fstat(fd, &status) == 0 && is_same(files, entry, &status))
-		return (fd);
+		return fd;
 	close(fd);
-	return (changed(entry, "it changed after it was complete", error));
+	return changed(entry, "it changed after it was complete", error);
 }
 
-/**
- * files_get(one, own, error):
- * A descriptor of the file itself (never of the snapshot); *${own}: the
- * caller closes it.
- */
 int
 files_get(const struct files_one *one, bool *own, struct error *error)
 {
 	*own = one->fd == -1;
 	if (!*own)
-		return (one->fd);
-	return (open_entry(one->files, one->entry, error));
+		return one->fd;
+	return open_entry(one->files, one->entry, error);
 }
 
 static int
@@ -91,16 +83,16 @@ read_whole(int fd, uint64_t offset, void *data, size_t length,
 		if (got == -1 && errno == EINTR)
 			continue;
 		if (got == -1)
-			return (error_set_errno(error, errno, entry->path,
-			    "cannot read it"));
+			return error_set_errno(error, errno, entry->path,
+			    "cannot read it");
 		if (got == 0)
-			return (changed(entry, "it became shorter while it "
-			    "was read", error));
+			return changed(entry, "it became shorter while it "
+			    "was read", error);
 		data = (char *)data + got;
 		offset += (uint64_t)got;
 		length -= (size_t)got;
 	}
-	return (0);
+	return 0;
 }
 
 static int
@@ -112,47 +104,27 @@ read_at(void *context, uint64_t offset, void *data, size_t length,
 	int fd, result;
 
 	if (one->files->snapshot != -1)
-		return (read_whole(one->files->snapshot, one->base + offset,
-		    data, length, one->entry, error));
+		return read_whole(one->files->snapshot, one->base + offset,
+		    data, length, one->entry, error);
 	if ((fd = files_get(one, &own, error)) == -1)
-		return (-1);
+		return -1;
 	result = read_whole(fd, offset, data, length, one->entry, error);
 	if (own)
 		close(fd);
-	return (result);
+	return result;
 }
 
 static bool
 has_bytes(const struct checkpoint_entry *entry, size_t index)
 {
-	return (entry->kind == ENTRY_FILE && entry->same_as == index);
+	return entry->kind == ENTRY_FILE && entry->same_as == index;
 }
 
-/* How many files may stay open: half of what the process may have. */
-static size_t
-kept_limit(void)
-{
-	struct rlimit limit;
-	size_t kept = KEPT_MINIMUM;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-	    limit.rlim_cur / 2 > kept)
-		kept = (size_t)(limit.rlim_cur / 2);
-	return (kept < KEPT_MAXIMUM ? kept : KEPT_MAXIMUM);
-}
-
-/**
- * files_open(folder, entries, count, kind, error):
- * The ENTRY_FILE entries (hard links once), opened without following a link
- * unless the entry says so.  FILES_FIXED: each must still have its identity,
- * now and whenever it is opened.  ${entries} must outlive it.  NULL with
- * CAUSE_CHANGED when one is gone or is another.
- */
 struct files *
 files_open(int folder, const struct checkpoint_entry *entries, size_t count,
     enum files_kind kind, struct error *error)
 {
-	size_t i, kept = kind == FILES_FIXED ? kept_limit() : 0;
+	size_t i, kept = kind == FILES_FIXED ? keep_limit() : 0;
 	struct files *files;
 	struct files_one *one;
 
@@ -161,7 +133,7 @@ files_open(int folder, const struct checkpoint_entry *entries, size_t count,
 		free(files);
 		error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
 		    "out of memory");
-		return (NULL);
+		return NULL;
 	}
 	files->folder = folder;
 	files->kind = kind;
@@ -182,31 +154,20 @@ files_open(int folder, const struct checkpoint_entry *entries, size_t count,
 		kept--;
 		if ((one->fd = open_entry(files, &entries[i], error)) == -1) {
 			files_free(files);
-			return (NULL);
+			return NULL;
 		}
 		(void)posix_fadvise(one->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	}
-	return (files);
+	return files;
 }
 
-/**
- * files_source(files, index):
- * Entry ${index} as a source; valid as long as ${files}.  May be read by
- * several threads.  A read that finds less than the size is CAUSE_CHANGED.
- */
 const struct source *
 files_source(struct files *files, size_t index)
 {
 	assert(index < files->count);
-	return (&files->all[index].source);
+	return &files->all[index].source;
 }
 
-/**
- * files_check(files, index, error):
- * FILES_FIXED: whether the file is still as it was: 0, or -1 with CAUSE_CHANGED.  A file
- * that was unlinked but is still open here counts as unchanged when size and
- * mtime are (unlinking alone moves the ctime).
- */
 int
 files_check(struct files *files, size_t index, struct error *error)
 {
@@ -216,16 +177,16 @@ files_check(struct files *files, size_t index, struct error *error)
 
 	if (files->kind == FILES_GROWING || files->snapshot != -1 ||
 	    !has_bytes(one->entry, index))
-		return (0);
+		return 0;
 	if (one->fd == -1) {
 		if ((fd = open_entry(files, one->entry, error)) == -1)
-			return (-1);
+			return -1;
 		close(fd);
-		return (0);
+		return 0;
 	}
 	if (fstat(one->fd, &status) == 0 && is_same(files, one->entry, &status))
-		return (0);
-	return (changed(one->entry, "it changed while it was read", error));
+		return 0;
+	return changed(one->entry, "it changed while it was read", error);
 }
 
 static int
@@ -237,14 +198,10 @@ check_link(struct files *files, const struct checkpoint_entry *entry,
 
 	free(target);
 	if (same)
-		return (0);
-	return (changed(entry, "the link changed", error));
+		return 0;
+	return changed(entry, "the link changed", error);
 }
 
-/**
- * files_check_all(files, error):
- * The same for every file, and for what links say.
- */
 int
 files_check_all(struct files *files, struct error *error)
 {
@@ -252,19 +209,15 @@ files_check_all(struct files *files, struct error *error)
 
 	for (i = 0; i < files->count; i++) {
 		if (files_check(files, i, error) == -1)
-			return (-1);
+			return -1;
 		if (files->all[i].entry->kind == ENTRY_LINK &&
 		    files->snapshot == -1 &&
 		    check_link(files, files->all[i].entry, error) == -1)
-			return (-1);
+			return -1;
 	}
-	return (0);
+	return 0;
 }
 
-/**
- * files_free(files):
- * Behave consistently with free(NULL).
- */
 void
 files_free(struct files *files)
 {

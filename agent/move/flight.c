@@ -1,11 +1,11 @@
+#include "move/flight.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
-
-#include "move/flight.h"
 
 /* How often cancel and deadline are looked at while waiting. */
 #define LOOK_NANOSECONDS 100000000
@@ -22,10 +22,6 @@ struct flight {
 	unsigned ended;			/* how many of `all` have ended */
 };
 
-/**
- * flight_new(options, error):
- * Nothing on its way.  NULL when out of memory.
- */
 struct flight *
 flight_new(const struct flight_options *options, struct error *error)
 {
@@ -36,7 +32,7 @@ flight_new(const struct flight_options *options, struct error *error)
 	if ((flight = calloc(1, sizeof(*flight))) == NULL) {
 		error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
 		    "out of memory");
-		return (NULL);
+		return NULL;
 	}
 	flight->options = *options;
 	pthread_mutex_init(&flight->lock, NULL);
@@ -44,7 +40,7 @@ flight_new(const struct flight_options *options, struct error *error)
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&flight->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
-	return (flight);
+	return flight;
 }
 
 /* On a thread of the backend. */
@@ -68,28 +64,24 @@ check_wish(struct flight *flight, struct error *error)
 	uint64_t deadline = 0;
 
 	if (*flight->options.cancel)
-		return (error_set(error, ERROR_FAILED, CAUSE_CANCELLED, NULL,
-		    "cancelled"));
+		return error_set(error, ERROR_FAILED, CAUSE_CANCELLED, NULL,
+		    "cancelled");
 	if (flight->options.deadline != NULL)
 		deadline = *flight->options.deadline;
 	if (deadline != 0 && clock_monotonic() >= deadline)
-		return (error_set(error, ERROR_NOT_DURABLE, CAUSE_CANCELLED,
-		    NULL, "time was up before everything was stored"));
-	return (0);
+		return error_set(error, ERROR_NOT_DURABLE, CAUSE_CANCELLED,
+		    NULL, "time was up before everything was stored");
+	return 0;
 }
 
-/**
- * flight_check(flight, error):
- * -1 when the flight has failed, was cancelled, or its deadline is over.
- */
 int
 flight_check(struct flight *flight, struct error *error)
 {
 	if (flight->failure.class != ERROR_NONE) {
 		*error = flight->failure;
-		return (-1);
+		return -1;
 	}
-	return (check_wish(flight, error));
+	return check_wish(flight, error);
 }
 
 /* Take back what has ended.  ${wait}: until something ends or it is time to
@@ -132,11 +124,6 @@ land(struct flight *flight, bool wait)
 	pthread_mutex_unlock(&flight->lock);
 }
 
-/**
- * flight_start(flight, request, error):
- * Wait for room and submit.  Return 0: `landed` will be called; -1:
- * ${request} was not taken (see flight_check).
- */
 int
 flight_start(struct flight *flight, struct flight_request *request,
     struct error *error)
@@ -144,7 +131,7 @@ flight_start(struct flight *flight, struct flight_request *request,
 	do {
 		land(flight, flight->count >= flight->options.limit);
 		if (flight_check(flight, error) == -1)
-			return (-1);
+			return -1;
 	} while (flight->count >= flight->options.limit);
 
 	request->flight = flight;
@@ -158,22 +145,18 @@ flight_start(struct flight *flight, struct flight_request *request,
 	request->request.done = request_done;
 	request->request.context = request;
 	backend_submit(flight->options.backend, &request->request);
-	return (0);
+	return 0;
 }
 
-/**
- * flight_wait(flight, error):
- * Wait until all have landed.  Return 0, or -1 as soon as it failed.
- */
 int
 flight_wait(struct flight *flight, struct error *error)
 {
 	while (flight->count > 0) {
 		land(flight, true);
 		if (flight_check(flight, error) == -1)
-			return (-1);
+			return -1;
 	}
-	return (flight_check(flight, error));
+	return flight_check(flight, error);
 }
 
 /* Tell everything that has not ended to stop.  The lock is not held over the
@@ -195,11 +178,6 @@ stop(struct flight *flight)
 	flight->stopped = true;
 }
 
-/**
- * flight_end(flight, cancel):
- * Wait until everything has landed, having told it to stop when ${cancel};
- * without, a cancel or deadline still stops it.
- */
 void
 flight_end(struct flight *flight, bool cancel)
 {
@@ -213,10 +191,6 @@ flight_end(struct flight *flight, bool cancel)
 	}
 }
 
-/**
- * flight_free(flight):
- * Nothing may be on its way.  Behave consistently with free(NULL).
- */
 void
 flight_free(struct flight *flight)
 {

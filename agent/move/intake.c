@@ -1,3 +1,5 @@
+#include "move/intake.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,9 +8,7 @@
 #include "base/sha256.h"
 #include "format/cutter.h"
 #include "format/format.h"
-
 #include "move/files.h"
-#include "move/intake.h"
 
 #define BLOCK ((size_t)1 << 20)
 #define COMPANION_PIECE ((size_t)64 << 10)
@@ -31,10 +31,6 @@ struct intake {
 	bool held;		/* all of it is in data */
 };
 
-/**
- * intake_new(sender, target, error):
- * For chunks of ${target} bytes.  NULL when out of memory.
- */
 struct intake *
 intake_new(struct sender *sender, uint64_t target, struct error *error)
 {
@@ -48,14 +44,14 @@ intake_new(struct sender *sender, uint64_t target, struct error *error)
 		goto failed;
 	if ((intake->hash = sha256_new(error)) == NULL) {
 		intake_free(intake);
-		return (NULL);
+		return NULL;
 	}
-	return (intake);
+	return intake;
 
 failed:
 	intake_free(intake);
 	error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL, "out of memory");
-	return (NULL);
+	return NULL;
 }
 
 /* The running piece, which ends before ${end} in data, is whole. */
@@ -75,12 +71,12 @@ end_piece(struct intake *intake, size_t end, bool small, struct error *error)
 		piece.data = intake->data + end - intake->length;
 	/* What has changed already need not be sent first to be refused. */
 	else if (files_check(intake->files, intake->index, error) == -1)
-		return (-1);
+		return -1;
 	if (sender_add(intake->sender, &piece, intake->extents, error) == -1)
-		return (-1);
+		return -1;
 	intake->start += intake->length;
 	intake->length = 0;
-	return (0);
+	return 0;
 }
 
 /* Cut and hash the bytes of data from ${at} to ${end}. */
@@ -100,9 +96,9 @@ take_block(struct intake *intake, size_t at, size_t end, struct error *error)
 		intake->length += took;
 		at += took;
 		if (ends && end_piece(intake, at, small, error) == -1)
-			return (-1);
+			return -1;
 	}
-	return (0);
+	return 0;
 }
 
 static int
@@ -117,7 +113,7 @@ read_blocks(struct intake *intake, struct error *error)
 	intake->length = 0;
 	while (offset < source->size) {
 		if (sender_check(intake->sender, error) == -1)
-			return (-1);
+			return -1;
 		/* Only what may still turn out to be small is kept. */
 		if (intake->length > 0 && intake->held &&
 		    intake->length <= intake->small) {
@@ -134,19 +130,14 @@ read_blocks(struct intake *intake, struct error *error)
 		if (source_read(source, offset, intake->data + filled, step,
 		    error) == -1 ||
 		    take_block(intake, filled, filled + step, error) == -1)
-			return (-1);
+			return -1;
 		filled += step;
 		offset += step;
 	}
 	assert(intake->length == 0);
-	return (0);
+	return 0;
 }
 
-/**
- * intake_file(intake, files, index, report, extents, error):
- * Read file ${index} of the checkpoint, cut by the records of ${report}
- * (NULL: none).  Return 0, or -1: CAUSE_CHANGED, ...
- */
 int
 intake_file(struct intake *intake, struct files *files, size_t index,
     const struct format_report *report, struct sender_extents *extents,
@@ -156,27 +147,22 @@ intake_file(struct intake *intake, struct files *files, size_t index,
 	int result;
 
 	if (source->size == 0)
-		return (0);
+		return 0;
 	intake->files = files;
 	intake->index = index;
 	intake->extents = extents;
 	intake->cutter = cutter_new(report, source->size,
 	    (uint64_t)intake->small * 8, error);
 	if (intake->cutter == NULL)
-		return (-1);
+		return -1;
 	result = read_blocks(intake, error);
 	if (result == 0)
 		result = files_check(files, index, error);
 	cutter_free(intake->cutter);
 	intake->cutter = NULL;
-	return (result);
+	return result;
 }
 
-/**
- * intake_companion(intake, files, index, extents, error):
- * The same for a companion: cut every 64 KiB, so that a log that grew at its
- * end is found again but for its tail.
- */
 int
 intake_companion(struct intake *intake, struct files *files, size_t index,
     struct sender_extents *extents, struct error *error)
@@ -190,26 +176,22 @@ intake_companion(struct intake *intake, struct files *files, size_t index,
 
 	while (piece.offset < piece.source->size) {
 		if (sender_check(intake->sender, error) == -1)
-			return (-1);
+			return -1;
 		step = piece.source->size - piece.offset < COMPANION_PIECE ?
 		    (size_t)(piece.source->size - piece.offset) :
 		    COMPANION_PIECE;
 		if (source_read(piece.source, piece.offset, intake->data, step,
 		    error) == -1)
-			return (-1);
+			return -1;
 		piece.length = step;
 		sha256_of(intake->data, step, piece.digest);
 		if (sender_add(intake->sender, &piece, extents, error) == -1)
-			return (-1);
+			return -1;
 		piece.offset += step;
 	}
-	return (0);
+	return 0;
 }
 
-/**
- * intake_free(intake):
- * Behave consistently with free(NULL).
- */
 void
 intake_free(struct intake *intake)
 {

@@ -1,3 +1,5 @@
+#include "move/match.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,9 +11,7 @@
 #include "base/sha256.h"
 #include "format/checkpoint.h"
 #include "store/manifest.h"
-
 #include "move/beneath.h"
-#include "move/match.h"
 
 #define BLOCK ((size_t)256 << 10)
 
@@ -23,10 +23,6 @@ struct trail {
 	uint64_t taken;		/* of its bytes */
 };
 
-/**
- * match_digest(manifest, extent):
- * The SHA-256 of an extent's bytes; NULL when the manifest does not say it.
- */
 const uint8_t *
 match_digest(const struct manifest *manifest,
     const struct manifest_extent *extent)
@@ -34,10 +30,10 @@ match_digest(const struct manifest *manifest,
 	const struct manifest_chunk *chunk = &manifest->chunks[extent->chunk];
 
 	if (extent->has_digest)
-		return (extent->digest);
+		return extent->digest;
 	if (extent->offset == 0 && extent->length == chunk->size)
-		return (chunk->digest);
-	return (NULL);
+		return chunk->digest;
+	return NULL;
 }
 
 static const struct manifest_entry *
@@ -47,32 +43,23 @@ find_entry(const struct manifest *manifest, const char *path)
 
 	for (i = 0; i < manifest->entry_count; i++)
 		if (strcmp(manifest->entries[i].path, path) == 0)
-			return (&manifest->entries[i]);
-	return (NULL);
+			return &manifest->entries[i];
+	return NULL;
 }
 
-/**
- * match_content(manifest, entry):
- * The MANIFEST_FILE entry whose bytes ${entry} has (itself, or what a hard
- * link names); NULL when it is no file.
- */
 const struct manifest_entry *
 match_content(const struct manifest *manifest,
     const struct manifest_entry *entry)
 {
 	if (entry != NULL && entry->kind == MANIFEST_HARD_LINK)
 		entry = find_entry(manifest, entry->target);
-	return (entry != NULL && entry->kind == MANIFEST_FILE ? entry : NULL);
+	return entry != NULL && entry->kind == MANIFEST_FILE ? entry : NULL;
 }
 
-/**
- * match_entry(manifest, path):
- * The same for the checkpoint's file ${path}.
- */
 const struct manifest_entry *
 match_entry(const struct manifest *manifest, const char *path)
 {
-	return (match_content(manifest, find_entry(manifest, path)));
+	return match_content(manifest, find_entry(manifest, path));
 }
 
 /* Follow ${length} more bytes; the candidate stops fitting at the first
@@ -119,13 +106,13 @@ read_along(int fd, uint64_t size, struct trail *trails, size_t count,
 		if (got == -1 && errno == EINTR)
 			continue;
 		if (got == -1)
-			return (error_set_errno(error, errno, NULL,
-			    "cannot read a local file"));
+			return error_set_errno(error, errno, NULL,
+			    "cannot read a local file");
 		/* Shorter than a moment ago: it is none of them. */
 		if (got == 0 || (uint64_t)got > size - offset) {
 			for (i = 0; i < count; i++)
 				trails[i].candidate->fits = false;
-			return (0);
+			return 0;
 		}
 		for (i = 0, left = 0; i < count; i++) {
 			follow(&trails[i], data, (size_t)got);
@@ -133,14 +120,9 @@ read_along(int fd, uint64_t size, struct trail *trails, size_t count,
 		}
 		offset += (uint64_t)got;
 	}
-	return (0);
+	return 0;
 }
 
-/**
- * match_candidates(fd, candidates, count, error):
- * Read the open file once and clear `fits` of every candidate whose bytes it
- * does not hold.  Return 0, or -1 when it could not be read.
- */
 int
 match_candidates(int fd, struct match_candidate *candidates, size_t count,
     struct error *error)
@@ -152,8 +134,8 @@ match_candidates(int fd, struct match_candidate *candidates, size_t count,
 	int result = -1;
 
 	if (fstat(fd, &status) == -1)
-		return (error_set_errno(error, errno, NULL,
-		    "cannot look at a local file"));
+		return error_set_errno(error, errno, NULL,
+		    "cannot look at a local file");
 	if ((trails = calloc(count + 1, sizeof(*trails))) == NULL ||
 	    (data = malloc(BLOCK)) == NULL) {
 		error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
@@ -178,14 +160,9 @@ out:
 		sha256_free(trails[i].hash);
 	free(data);
 	free(trails);
-	return (result);
+	return result;
 }
 
-/**
- * match_file(fd, manifest, entry, error):
- * Whether the open file holds exactly the bytes of ${entry}: 1 yes, 0 no,
- * -1 error.
- */
 int
 match_file(int fd, const struct manifest *manifest,
     const struct manifest_entry *entry, struct error *error)
@@ -195,8 +172,8 @@ match_file(int fd, const struct manifest *manifest,
 	};
 
 	if (match_candidates(fd, &candidate, 1, error) == -1)
-		return (-1);
-	return (candidate.fits ? 1 : 0);
+		return -1;
+	return candidate.fits ? 1 : 0;
 }
 
 /* Whether both have the same paths of the same kinds and sizes. */
@@ -209,26 +186,26 @@ same_shape(const struct checkpoint *checkpoint, const struct manifest *manifest)
 
 	if (strcmp(checkpoint->name, manifest->name) != 0 ||
 	    checkpoint->entry_count != manifest->entry_count)
-		return (false);
+		return false;
 	for (i = 0; i < checkpoint->entry_count; i++) {
 		here = &checkpoint->entries[i];
 		there = &manifest->entries[i];
 		if (strcmp(here->path, there->path) != 0)
-			return (false);
+			return false;
 		if (here->kind == ENTRY_FILE) {
 			content = match_content(manifest, there);
 			if (content == NULL ||
 			    content->size != here->identity.size)
-				return (false);
+				return false;
 		} else if (here->kind == ENTRY_FOLDER) {
 			if (there->kind != MANIFEST_FOLDER)
-				return (false);
+				return false;
 		} else if (there->kind != MANIFEST_LINK ||
 		    strcmp(here->target, there->target) != 0) {
-			return (false);
+			return false;
 		}
 	}
-	return (true);
+	return true;
 }
 
 /* Compare file ${index} with all manifests that still fit. */
@@ -247,11 +224,11 @@ compare_file(int folder, const struct checkpoint *checkpoint, size_t index,
 		fd = beneath_open(folder, entry->path, flags, 0);
 	if (fd == -1) {
 		if (errno != ENOENT && errno != ELOOP && errno != ENOTDIR)
-			return (error_set_errno(error, errno, entry->path,
-			    "cannot open it"));
+			return error_set_errno(error, errno, entry->path,
+			    "cannot open it");
 		for (i = 0; i < count; i++)
 			candidates[i].fits = false;
-		return (0);
+		return 0;
 	}
 	for (i = 0; i < count; i++)
 		if (candidates[i].fits)
@@ -260,7 +237,7 @@ compare_file(int folder, const struct checkpoint *checkpoint, size_t index,
 			    &candidates[i].manifest->entries[index]);
 	result = match_candidates(fd, candidates, count, error);
 	close(fd);
-	return (result);
+	return result;
 }
 
 static size_t
@@ -270,17 +247,10 @@ first_fitting(const struct match_candidate *candidates, size_t count)
 
 	for (i = 0; i < count; i++)
 		if (candidates[i].fits)
-			return (i);
-	return (SIZE_MAX);
+			return i;
+	return SIZE_MAX;
 }
 
-/**
- * match_checkpoint(folder, checkpoint, manifests, count, which, error):
- * Set *${which} to the first of ${manifests} that has the same name and the
- * same files with the same bytes as ${checkpoint} in the directory
- * ${folder} (a descriptor); SIZE_MAX: none.  Reads only files whose sizes
- * fit, each at most once for all manifests.  Return 0 or -1.
- */
 int
 match_checkpoint(int folder, const struct checkpoint *checkpoint,
     struct manifest *const *manifests, size_t count, size_t *which,
@@ -291,8 +261,8 @@ match_checkpoint(int folder, const struct checkpoint *checkpoint,
 	int result = 0;
 
 	if ((candidates = calloc(count + 1, sizeof(*candidates))) == NULL)
-		return (error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
-		    "out of memory"));
+		return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+		    "out of memory");
 	for (i = 0; i < count; i++) {
 		candidates[i].manifest = manifests[i];
 		candidates[i].fits = same_shape(checkpoint, manifests[i]);
@@ -305,5 +275,5 @@ match_checkpoint(int folder, const struct checkpoint *checkpoint,
 			    candidates, count, error);
 	*which = first_fitting(candidates, count);
 	free(candidates);
-	return (result);
+	return result;
 }

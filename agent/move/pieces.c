@@ -1,9 +1,9 @@
+#include "move/pieces.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-
-#include "move/pieces.h"
 
 /* Open addressing, at most three quarters full; an empty place has length 0. */
 struct pieces {
@@ -12,10 +12,6 @@ struct pieces {
 	size_t count;
 };
 
-/**
- * pieces_new(error):
- * An empty table, or NULL.
- */
 struct pieces *
 pieces_new(struct error *error)
 {
@@ -25,11 +21,11 @@ pieces_new(struct error *error)
 		pieces->size = 64;
 		pieces->table = calloc(pieces->size, sizeof(*pieces->table));
 		if (pieces->table != NULL)
-			return (pieces);
+			return pieces;
 	}
 	free(pieces);
 	error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL, "out of memory");
-	return (NULL);
+	return NULL;
 }
 
 /* Where the piece is, or the empty place where it belongs. */
@@ -47,20 +43,16 @@ seek(const struct piece *table, size_t size,
 		if (table[i].length == length &&
 		    memcmp(table[i].digest, digest, SHA256_SIZE) == 0)
 			break;
-	return (i);
+	return i;
 }
 
-/**
- * pieces_find(pieces, digest, length):
- * The piece, valid until the next pieces_add; NULL when it is not there.
- */
 const struct piece *
 pieces_find(const struct pieces *pieces, const uint8_t digest[SHA256_SIZE],
     uint64_t length)
 {
 	size_t i = seek(pieces->table, pieces->size, digest, length);
 
-	return (pieces->table[i].length != 0 ? &pieces->table[i] : NULL);
+	return pieces->table[i].length != 0 ? &pieces->table[i] : NULL;
 }
 
 static int
@@ -70,8 +62,8 @@ grow(struct pieces *pieces, struct error *error)
 	struct piece *table;
 
 	if ((table = calloc(size, sizeof(*table))) == NULL)
-		return (error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
-		    "out of memory"));
+		return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+		    "out of memory");
 	for (i = 0; i < pieces->size; i++)
 		if (pieces->table[i].length != 0)
 			table[seek(table, size, pieces->table[i].digest,
@@ -79,13 +71,9 @@ grow(struct pieces *pieces, struct error *error)
 	free(pieces->table);
 	pieces->table = table;
 	pieces->size = size;
-	return (0);
+	return 0;
 }
 
-/**
- * pieces_add(pieces, piece, error):
- * Add a copy of ${piece} unless its bytes are there already.  Return 0 or -1.
- */
 int
 pieces_add(struct pieces *pieces, const struct piece *piece,
     struct error *error)
@@ -93,19 +81,15 @@ pieces_add(struct pieces *pieces, const struct piece *piece,
 	size_t i;
 
 	if (pieces->count >= pieces->size / 4 * 3 && grow(pieces, error) == -1)
-		return (-1);
+		return -1;
 	i = seek(pieces->table, pieces->size, piece->digest, piece->length);
 	if (pieces->table[i].length == 0) {
 		pieces->table[i] = *piece;
 		pieces->count++;
 	}
-	return (0);
+	return 0;
 }
 
-/**
- * pieces_free(pieces):
- * Behave consistently with free(NULL).
- */
 void
 pieces_free(struct pieces *pieces)
 {

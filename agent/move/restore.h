@@ -51,6 +51,8 @@ struct restore_plan {
 		uint64_t size;
 	} *steps;
 	size_t count;
+
+	struct selection *selection;	/* restore_run's */
 };
 
 /**

@@ -1,3 +1,5 @@
+#include "move/sender.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,10 +8,8 @@
 #include "base/log.h"
 #include "store/backend.h"
 #include "store/writer.h"
-
 #include "move/flight.h"
 #include "move/pieces.h"
-#include "move/sender.h"
 #include "move/shelf.h"
 #include "move/upload.h"
 
@@ -57,8 +57,8 @@ struct sending {
 static int
 out_of_memory(struct error *error)
 {
-	return (error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
-	    "out of memory"));
+	return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+	    "out of memory");
 }
 
 /* A PUT has ended. */
@@ -90,13 +90,9 @@ landed(void *context, struct flight_request *request, struct error *error)
 	}
 	shelf_free(sending->shelf);
 	free(sending);
-	return (result);
+	return result;
 }
 
-/**
- * sender_new(upload, attempt, target, error):
- * For chunks of ${target} bytes.  ${upload} must outlive it.  NULL on errors.
- */
 struct sender *
 sender_new(struct upload *upload, uint64_t attempt, uint64_t target,
     struct error *error)
@@ -113,7 +109,7 @@ sender_new(struct upload *upload, uint64_t attempt, uint64_t target,
 
 	if ((sender = calloc(1, sizeof(*sender))) == NULL) {
 		out_of_memory(error);
-		return (NULL);
+		return NULL;
 	}
 	sender->upload = upload;
 	sender->attempt = attempt;
@@ -122,19 +118,15 @@ sender_new(struct upload *upload, uint64_t attempt, uint64_t target,
 	if ((sender->pieces = pieces_new(error)) == NULL ||
 	    (sender->flight = flight_new(&options, error)) == NULL) {
 		sender_free(sender);
-		return (NULL);
+		return NULL;
 	}
-	return (sender);
+	return sender;
 }
 
-/**
- * sender_check(sender, error):
- * -1 when it should go no further: a request failed, cancel, deadline.
- */
 int
 sender_check(struct sender *sender, struct error *error)
 {
-	return (flight_check(sender->flight, error));
+	return flight_check(sender->flight, error);
 }
 
 /* A new slot; its number in *${number}. */
@@ -145,19 +137,19 @@ slot_new(struct sender *sender, uint32_t *number, struct error *error)
 	struct slot *slots;
 
 	if (sender->count == UINT32_MAX)
-		return (error_set(error, ERROR_FAILED, CAUSE_LIMIT, NULL,
-		    "too many chunks"));
+		return error_set(error, ERROR_FAILED, CAUSE_LIMIT, NULL,
+		    "too many chunks");
 	if (sender->count == sender->capacity) {
 		slots = realloc(sender->slots, capacity * sizeof(*slots));
 		if (slots == NULL)
-			return (out_of_memory(error));
+			return out_of_memory(error);
 		sender->slots = slots;
 		sender->capacity = capacity;
 	}
 	*number = (uint32_t)sender->count++;
 	memset(&sender->slots[*number], 0, sizeof(*sender->slots));
 	sender->slots[*number].same_as = *number;
-	return (0);
+	return 0;
 }
 
 static int
@@ -169,7 +161,7 @@ remember(struct sender *sender, const uint8_t digest[SHA256_SIZE],
 	};
 
 	memcpy(piece.digest, digest, SHA256_SIZE);
-	return (pieces_add(sender->pieces, &piece, error));
+	return pieces_add(sender->pieces, &piece, error);
 }
 
 /* The slot of a chunk that is known whole, or UINT32_MAX. */
@@ -181,8 +173,8 @@ slot_of(const struct sender *sender, const uint8_t digest[SHA256_SIZE],
 
 	if (piece == NULL || piece->offset != 0 ||
 	    sender->slots[piece->chunk].size != size)
-		return (UINT32_MAX);
-	return (piece->chunk);
+		return UINT32_MAX;
+	return piece->chunk;
 }
 
 /* Bytes that the store has already. */
@@ -195,19 +187,19 @@ take_place(struct sender *sender, const struct sender_piece *piece,
 	*number = slot_of(sender, place->digest, place->size);
 	if (*number == UINT32_MAX) {
 		if (slot_new(sender, number, error) == -1)
-			return (-1);
+			return -1;
 		slot = &sender->slots[*number];
 		slot->state = SLOT_STORED;
 		slot->size = place->size;
 		memcpy(slot->digest, place->digest, SHA256_SIZE);
 		if ((slot->key = strdup(place->key)) == NULL)
-			return (out_of_memory(error));
+			return out_of_memory(error);
 		if (remember(sender, place->digest, place->size, *number, 0,
 		    error) == -1)
-			return (-1);
+			return -1;
 	}
-	return (remember(sender, piece->digest, piece->length, *number,
-	    place->offset, error));
+	return remember(sender, piece->digest, piece->length, *number,
+	    place->offset, error);
 }
 
 /* Store a chunk.  Owns ${shelf} from now on. */
@@ -226,7 +218,7 @@ send_chunk(struct sender *sender, uint32_t number, enum sender_lane lane,
 	    sender->attempt, slot->digest, key))) == NULL) {
 		free(sending);
 		shelf_free(shelf);
-		return (out_of_memory(error));
+		return out_of_memory(error);
 	}
 	slot->state = SLOT_SENDING;
 	sending->slot = number;
@@ -247,9 +239,9 @@ send_chunk(struct sender *sender, uint32_t number, enum sender_lane lane,
 		slot->state = SLOT_LOST;
 		shelf_free(shelf);
 		free(sending);
-		return (-1);
+		return -1;
 	}
-	return (0);
+	return 0;
 }
 
 static int
@@ -261,13 +253,13 @@ add_large(struct sender *sender, const struct sender_piece *piece,
 	if (slot_new(sender, number, error) == -1 ||
 	    remember(sender, piece->digest, piece->length, *number, 0,
 	    error) == -1)
-		return (-1);
+		return -1;
 	slot = &sender->slots[*number];
 	slot->size = piece->length;
 	memcpy(slot->digest, piece->digest, SHA256_SIZE);
-	return (send_chunk(sender, *number, piece->lane,
+	return send_chunk(sender, *number, piece->lane,
 	    piece->counts ? piece->length : 0, piece->source, piece->offset,
-	    NULL, error));
+	    NULL, error);
 }
 
 static int
@@ -279,22 +271,22 @@ add_small(struct sender *sender, const struct sender_piece *piece,
 	if (lane->shelf != NULL &&
 	    shelf_size(lane->shelf) + piece->length > sender->target &&
 	    sender_flush(sender, piece->lane, error) == -1)
-		return (-1);
+		return -1;
 	if (lane->shelf == NULL) {
 		if (slot_new(sender, &lane->slot, error) == -1 ||
 		    (lane->shelf = shelf_new(error)) == NULL)
-			return (-1);
+			return -1;
 		lane->counted = 0;
 	}
 	*number = lane->slot;
 	*offset = shelf_size(lane->shelf);
 	if (shelf_add(lane->shelf, piece->source, piece->offset, piece->data,
 	    (size_t)piece->length, error) == -1)
-		return (-1);
+		return -1;
 	if (piece->counts)
 		lane->counted += piece->length;
-	return (remember(sender, piece->digest, piece->length, *number,
-	    *offset, error));
+	return remember(sender, piece->digest, piece->length, *number,
+	    *offset, error);
 }
 
 static int
@@ -307,7 +299,7 @@ add_extent(struct sender_extents *extents, uint32_t slot, uint64_t offset,
 	if (extents->count == extents->capacity) {
 		all = realloc(extents->all, capacity * sizeof(*all));
 		if (all == NULL)
-			return (out_of_memory(error));
+			return out_of_memory(error);
 		extents->all = all;
 		extents->capacity = capacity;
 	}
@@ -316,14 +308,9 @@ add_extent(struct sender_extents *extents, uint32_t slot, uint64_t offset,
 		.chunk = slot, .offset = offset, .length = piece->length
 	};
 	memcpy(all->digest, piece->digest, SHA256_SIZE);
-	return (0);
+	return 0;
 }
 
-/**
- * sender_add(sender, piece, extents, error):
- * Take the next piece of a file and add its place to ${extents}; waits while
- * too many requests are on their way.  Return 0 or -1.
- */
 int
 sender_add(struct sender *sender, const struct sender_piece *piece,
     struct sender_extents *extents, struct error *error)
@@ -356,19 +343,15 @@ sender_add(struct sender *sender, const struct sender_piece *piece,
 			    error);
 	}
 	if (result == -1)
-		return (-1);
+		return -1;
 	if (reused && piece->counts) {
 		sender->reused += piece->length;
 		upload->progress.reused += piece->length;
 		upload->progress.done += piece->length;
 	}
-	return (add_extent(extents, slot, offset, piece, error));
+	return add_extent(extents, slot, offset, piece, error);
 }
 
-/**
- * sender_flush(sender, lane, error):
- * Store the small pieces of ${lane} that still wait for company.
- */
 int
 sender_flush(struct sender *sender, enum sender_lane which,
     struct error *error)
@@ -380,7 +363,7 @@ sender_flush(struct sender *sender, enum sender_lane which,
 	uint32_t other;
 
 	if (shelf == NULL)
-		return (0);
+		return 0;
 	lane->shelf = NULL;
 	slot->size = shelf_size(shelf);
 	shelf_close(shelf, slot->digest);
@@ -391,7 +374,7 @@ sender_flush(struct sender *sender, enum sender_lane which,
 	    slot->size, &place) && place.whole) {
 		if ((slot->key = strdup(place.key)) == NULL) {
 			shelf_free(shelf);
-			return (out_of_memory(error));
+			return out_of_memory(error);
 		}
 		slot->state = SLOT_STORED;
 		other = lane->slot;
@@ -399,44 +382,31 @@ sender_flush(struct sender *sender, enum sender_lane which,
 		if (remember(sender, slot->digest, slot->size, lane->slot, 0,
 		    error) == -1) {
 			shelf_free(shelf);
-			return (-1);
+			return -1;
 		}
-		return (send_chunk(sender, lane->slot, which, lane->counted,
-		    shelf_source(shelf), 0, shelf, error));
+		return send_chunk(sender, lane->slot, which, lane->counted,
+		    shelf_source(shelf), 0, shelf, error);
 	}
 	slot->same_as = other;
 	shelf_free(shelf);
 	sender->reused += lane->counted;
 	sender->upload->progress.reused += lane->counted;
 	sender->upload->progress.done += lane->counted;
-	return (0);
+	return 0;
 }
 
-/**
- * sender_wait(sender, error):
- * Wait until everything is stored.  -1: CAUSE_CHANGED when the store refused
- * bytes because they changed on the way, ...
- */
 int
 sender_wait(struct sender *sender, struct error *error)
 {
-	return (flight_wait(sender->flight, error));
+	return flight_wait(sender->flight, error);
 }
 
-/**
- * sender_is_fresh(sender):
- * Whether anything of the checkpoint had to be stored.
- */
 bool
 sender_is_fresh(const struct sender *sender)
 {
-	return (sender->fresh);
+	return sender->fresh;
 }
 
-/**
- * sender_lost(sender, extents):
- * Whether these bytes are not stored after all (companions only).
- */
 bool
 sender_lost(const struct sender *sender, const struct sender_extents *extents)
 {
@@ -446,15 +416,11 @@ sender_lost(const struct sender *sender, const struct sender_extents *extents)
 	for (i = 0; i < extents->count; i++) {
 		slot = &sender->slots[extents->all[i].chunk];
 		if (sender->slots[slot->same_as].state != SLOT_STORED)
-			return (true);
+			return true;
 	}
-	return (false);
+	return false;
 }
 
-/**
- * sender_totals(sender, stored, reused):
- * Bytes stored, and bytes of the checkpoint that were there already.
- */
 void
 sender_totals(const struct sender *sender, uint64_t *stored, uint64_t *reused)
 {
@@ -487,11 +453,6 @@ number_chunks(const struct sender *sender, struct manifest_entry *entries,
 	}
 }
 
-/**
- * sender_chunks(sender, manifest, error):
- * Give ${manifest}, whose extents have the sender's numbers, its chunk table:
- * every chunk that is named, once, numbered anew.  Return 0 or -1.
- */
 int
 sender_chunks(const struct sender *sender, struct manifest *manifest,
     struct error *error)
@@ -502,12 +463,12 @@ sender_chunks(const struct sender *sender, struct manifest *manifest,
 	size_t i;
 
 	if (sender->count == 0)
-		return (0);
+		return 0;
 	numbers = malloc(sender->count * sizeof(*numbers));
 	manifest->chunks = calloc(sender->count, sizeof(*manifest->chunks));
 	if (numbers == NULL || manifest->chunks == NULL) {
 		free(numbers);
-		return (out_of_memory(error));
+		return out_of_memory(error);
 	}
 	for (i = 0; i < sender->count; i++)
 		numbers[i] = UINT32_MAX;
@@ -527,27 +488,19 @@ sender_chunks(const struct sender *sender, struct manifest *manifest,
 		memcpy(chunk->digest, slot->digest, SHA256_SIZE);
 		if ((chunk->key = strdup(slot->key)) == NULL) {
 			free(numbers);
-			return (out_of_memory(error));
+			return out_of_memory(error);
 		}
 	}
 	free(numbers);
-	return (0);
+	return 0;
 }
 
-/**
- * sender_end(sender, cancel):
- * Wait until all requests have ended, having cancelled them when ${cancel}.
- */
 void
 sender_end(struct sender *sender, bool cancel)
 {
 	flight_end(sender->flight, cancel);
 }
 
-/**
- * sender_free(sender):
- * Nothing may be on its way.  Behave consistently with free(NULL).
- */
 void
 sender_free(struct sender *sender)
 {

@@ -1,9 +1,9 @@
+#include "move/shelf.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/error.h"
-
-#include "move/shelf.h"
 
 struct part {
 	const struct source *source;
@@ -33,7 +33,7 @@ find_part(const struct shelf *shelf, uint64_t offset)
 		else
 			high = middle;
 	}
-	return (low);
+	return low;
 }
 
 static int
@@ -46,7 +46,7 @@ read_at(void *context, uint64_t offset, void *data, size_t length,
 	size_t step;
 
 	if (length == 0)
-		return (0);
+		return 0;
 	for (part = &shelf->parts[find_part(shelf, offset)]; length > 0;
 	    part++) {
 		assert(part < shelf->parts + shelf->count);
@@ -55,18 +55,14 @@ read_at(void *context, uint64_t offset, void *data, size_t length,
 		    (size_t)(part->length - skip) : length;
 		if (part->source->read_at(part->source->context,
 		    part->offset + skip, data, step, error) == -1)
-			return (-1);
+			return -1;
 		data = (char *)data + step;
 		offset += step;
 		length -= step;
 	}
-	return (0);
+	return 0;
 }
 
-/**
- * shelf_new(error):
- * An empty shelf, or NULL.
- */
 struct shelf *
 shelf_new(struct error *error)
 {
@@ -75,23 +71,18 @@ shelf_new(struct error *error)
 	if ((shelf = calloc(1, sizeof(*shelf))) == NULL) {
 		error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
 		    "out of memory");
-		return (NULL);
+		return NULL;
 	}
 	if ((shelf->hash = sha256_new(error)) == NULL) {
 		free(shelf);
-		return (NULL);
+		return NULL;
 	}
 	shelf->source.read_at = read_at;
 	shelf->source.context = shelf;
 	shelf->source.name = "small pieces";
-	return (shelf);
+	return shelf;
 }
 
-/**
- * shelf_add(shelf, source, offset, data, length, error):
- * Put ${length} (> 0) bytes on it, which are ${data} now and lie in ${source}
- * at ${offset}; ${source} must outlive the shelf.  Return 0 or -1.
- */
 int
 shelf_add(struct shelf *shelf, const struct source *source, uint64_t offset,
     const void *data, size_t length, struct error *error)
@@ -109,8 +100,8 @@ shelf_add(struct shelf *shelf, const struct source *source, uint64_t offset,
 			parts = realloc(shelf->parts,
 			    capacity * sizeof(*parts));
 			if (parts == NULL)
-				return (error_set(error, ERROR_FAILED,
-				    CAUSE_MEMORY, NULL, "out of memory"));
+				return error_set(error, ERROR_FAILED,
+				    CAUSE_MEMORY, NULL, "out of memory");
 			shelf->parts = parts;
 			shelf->capacity = capacity;
 		}
@@ -123,43 +114,27 @@ shelf_add(struct shelf *shelf, const struct source *source, uint64_t offset,
 	}
 	shelf->source.size += length;
 	sha256_add(shelf->hash, data, length);
-	return (0);
+	return 0;
 }
 
-/**
- * shelf_size(shelf):
- * How many bytes are on it.
- */
 uint64_t
 shelf_size(const struct shelf *shelf)
 {
-	return (shelf->source.size);
+	return shelf->source.size;
 }
 
-/**
- * shelf_close(shelf, digest):
- * No more is added; write the hash of it all.
- */
 void
 shelf_close(struct shelf *shelf, uint8_t digest[SHA256_SIZE])
 {
 	sha256_end(shelf->hash, digest);
 }
 
-/**
- * shelf_source(shelf):
- * A closed shelf as a source; any number of threads.
- */
 const struct source *
 shelf_source(const struct shelf *shelf)
 {
-	return (&shelf->source);
+	return &shelf->source;
 }
 
-/**
- * shelf_free(shelf):
- * Behave consistently with free(NULL).
- */
 void
 shelf_free(struct shelf *shelf)
 {

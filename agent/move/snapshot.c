@@ -1,3 +1,5 @@
+#include "move/files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -9,8 +11,6 @@
 #include "base/error.h"
 #include "base/path.h"
 #include "base/unit.h"
-
-#include "move/files.h"
 #include "move/files_private.h"
 
 /* Free space that is never taken. */
@@ -26,15 +26,15 @@ static int
 cannot(int number, const char *what, struct error *error)
 {
 	error_set_errno(error, number, NULL, "%s", what);
-	return (error_cure(error, "use --spool DIR on a disk with room"));
+	return error_cure(error, "use --spool DIR on a disk with room");
 }
 
 /* An unnamed file in ${path} beneath ${folder}. */
 static int
 open_unnamed(int folder, const char *path)
 {
-	return (openat(folder, path,
-	    O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600));
+	return openat(folder, path,
+	    O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
 }
 
 /* Where each file begins in the snapshot; the size of all. */
@@ -52,7 +52,7 @@ lay_out(struct files *files)
 		end += (files->all[i].entry->identity.size + ALIGNMENT - 1) /
 		    ALIGNMENT * ALIGNMENT;
 	}
-	return (end);
+	return end;
 }
 
 static int
@@ -64,7 +64,7 @@ clone_one(int from, int to, const struct files_one *one)
 		.dest_offset = one->base
 	};
 
-	return (ioctl(to, FICLONERANGE, &range));
+	return ioctl(to, FICLONERANGE, &range);
 }
 
 /* Through our own memory: what copy_file_range cannot do between these two. */
@@ -91,7 +91,7 @@ copy_by_hand(int from, int to, off_t at, off_t place, size_t length)
 	else if (length > 0 && got == 0)
 		errno = EIO;
 	free(data);
-	return (length == 0 ? 0 : -1);
+	return length == 0 ? 0 : -1;
 }
 
 static int
@@ -105,8 +105,8 @@ copy_one(int from, int to, const struct files_one *one,
 
 	while (done < size) {
 		if (*cancel)
-			return (error_set(error, ERROR_FAILED, CAUSE_CANCELLED,
-			    NULL, "cancelled"));
+			return error_set(error, ERROR_FAILED, CAUSE_CANCELLED,
+			    NULL, "cancelled");
 		step = size - done < STEP ? (size_t)(size - done) : STEP;
 		at = (off_t)done;
 		place = (off_t)(one->base + done);
@@ -114,17 +114,17 @@ copy_one(int from, int to, const struct files_one *one,
 		if (got == -1 && errno == EINTR)
 			continue;
 		if (got == -1 && errno == ENOSPC)
-			return (cannot(errno, "no room for a snapshot", error));
+			return cannot(errno, "no room for a snapshot", error);
 		if (got <= 0) {
 			if (copy_by_hand(from, to, (off_t)done,
 			    (off_t)(one->base + done), step) == -1)
-				return (cannot(errno, "cannot copy for a "
-				    "snapshot", error));
+				return cannot(errno, "cannot copy for a "
+				    "snapshot", error);
 			got = (ssize_t)step;
 		}
 		done += (uint64_t)got;
 	}
-	return (0);
+	return 0;
 }
 
 /* All files into ${to}.  Return 1 when it cannot be reflinked. */
@@ -143,7 +143,7 @@ fill(struct files *files, int to, bool reflink, const _Atomic bool *cancel,
 		    one->entry->same_as != i || one->entry->identity.size == 0)
 			continue;
 		if ((fd = files_get(one, &own, error)) == -1)
-			return (-1);
+			return -1;
 		if (reflink)
 			result = clone_one(fd, to, one) == -1 ? 1 : 0;
 		else
@@ -151,9 +151,9 @@ fill(struct files *files, int to, bool reflink, const _Atomic bool *cancel,
 		if (own)
 			close(fd);
 		if (result != 0)
-			return (result);
+			return result;
 	}
-	return (files_check_all(files, error));
+	return files_check_all(files, error);
 }
 
 /* Room for ${size}, and in the trainer's file system for its next save. */
@@ -165,15 +165,15 @@ check_room(int fd, uint64_t size, bool beside_trainer, struct error *error)
 	uint64_t there, needed;
 
 	if (fstatvfs(fd, &status) == -1)
-		return (cannot(errno, "cannot ask for free space", error));
+		return cannot(errno, "cannot ask for free space", error);
 	there = (uint64_t)status.f_bavail * status.f_frsize;
 	needed = size + MARGIN + (beside_trainer ? size : 0);
 	if (there >= needed)
-		return (0);
+		return 0;
 	error_set(error, ERROR_FAILED, CAUSE_NO_SPACE, NULL,
 	    "a snapshot needs %s free, there are %s",
 	    unit_size_text(needed, wanted), unit_size_text(there, free_text));
-	return (error_cure(error, "use --spool DIR on a disk with room"));
+	return error_cure(error, "use --spool DIR on a disk with room");
 }
 
 /* Into a fresh unnamed file in ${spool}, or beneath the directory. */
@@ -188,26 +188,16 @@ copy_all(struct files *files, const char *spool, uint64_t size,
 	else
 		fd = open_unnamed(files->folder, ".");
 	if (fd == -1)
-		return (cannot(errno, "cannot make an unnamed file", error));
+		return cannot(errno, "cannot make an unnamed file", error);
 	if (check_room(fd, size, spool == NULL, error) == -1 ||
 	    fill(files, fd, false, cancel, error) != 0) {
 		close(fd);
-		return (-1);
+		return -1;
 	}
 	files->snapshot = fd;
-	return (0);
+	return 0;
 }
 
-/**
- * files_snapshot(files, spool, cancel, how, error):
- * Take the bytes of all files as they are now into one unnamed file: by
- * reflink in the directory's own file system, else by copying into ${spool}
- * (NULL: the directory's file system), leaving room for the trainer's next
- * save.  From then on ${files} reads from it, and changes no longer matter.
- * *${how} is "reflink", "copy" or "copy in spool".  -1: CAUSE_CHANGED,
- * CAUSE_CANCELLED, or another cause: no snapshot can be made here, ${files}
- * are as they were.
- */
 int
 files_snapshot(struct files *files, const char *spool,
     const _Atomic bool *cancel, const char **how, struct error *error)
@@ -220,12 +210,12 @@ files_snapshot(struct files *files, const char *spool,
 		if (result == 0) {
 			files->snapshot = fd;
 			*how = "reflink";
-			return (0);
+			return 0;
 		}
 		close(fd);
 		if (result == -1)
-			return (-1);
+			return -1;
 	}
 	*how = spool != NULL ? "copy in spool" : "copy";
-	return (copy_all(files, spool, size, cancel, error));
+	return copy_all(files, spool, size, cancel, error);
 }

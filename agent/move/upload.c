@@ -1,3 +1,5 @@
+#include "move/upload.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +11,11 @@
 #include "format/format.h"
 #include "store/manifest.h"
 #include "store/writer.h"
-
 #include "move/around.h"
 #include "move/description.h"
 #include "move/files.h"
 #include "move/intake.h"
 #include "move/sender.h"
-#include "move/upload.h"
 
 /* One upload, from its attempt number to its commit. */
 struct work {
@@ -41,21 +41,21 @@ take_snapshot(struct work *work, struct error *error)
 	const char *how;
 
 	if (upload->snapshot != UPLOAD_SNAPSHOT)
-		return (0);
+		return 0;
 	if (files_snapshot(work->files, upload->spool, &upload->cancel, &how,
 	    &trouble) == 0) {
 		strncpy(work->outcome->snapshot, how,
 		    sizeof(work->outcome->snapshot) - 1);
-		return (0);
+		return 0;
 	}
 	if (trouble.cause == CAUSE_CHANGED || trouble.cause == CAUSE_CANCELLED) {
 		*error = trouble;
-		return (-1);
+		return -1;
 	}
 	error_prefix(&trouble, "%s is read in place, no snapshot can be made",
 	    upload->checkpoint->name);
 	log_failure(LOG_WARNING, "no_snapshot", &trouble);
-	return (0);
+	return 0;
 }
 
 static int
@@ -71,17 +71,17 @@ prepare(struct work *work, struct error *error)
 	work->extents = calloc(count + 1, sizeof(*work->extents));
 	work->reports = calloc(count + 1, sizeof(*work->reports));
 	if (work->extents == NULL || work->reports == NULL)
-		return (error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
-		    "out of memory"));
+		return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+		    "out of memory");
 	work->files = files_open(upload->folder, checkpoint->entries, count,
 	    FILES_FIXED, error);
 	if (work->files == NULL || take_snapshot(work, error) == -1)
-		return (-1);
+		return -1;
 	work->sender = sender_new(upload, work->attempt, work->target, error);
 	if (work->sender == NULL)
-		return (-1);
+		return -1;
 	work->intake = intake_new(work->sender, work->target, error);
-	return (work->intake == NULL ? -1 : 0);
+	return work->intake == NULL ? -1 : 0;
 }
 
 /* Each byte of the checkpoint once. */
@@ -100,9 +100,9 @@ read_files(struct work *work, struct error *error)
 		    &work->reports[i], error) == -1 ||
 		    intake_file(work->intake, work->files, i,
 		    &work->reports[i], &work->extents[i], error) == -1)
-			return (-1);
+			return -1;
 	}
-	return (0);
+	return 0;
 }
 
 /* Whether exactly this is durable already; then nothing was sent. */
@@ -113,13 +113,13 @@ find_known(struct work *work, struct error *error)
 	int result = -1;
 
 	if (sender_is_fresh(work->sender))
-		return (0);
+		return 0;
 	if (files_check_all(work->files, error) == -1)
-		return (-1);
+		return -1;
 	manifest = description_new(work->upload, work->extents, work->target,
 	    error);
 	if (manifest == NULL)
-		return (-1);
+		return -1;
 	if (sender_chunks(work->sender, manifest, error) == 0) {
 		work->outcome->manifest = writer_known(work->upload->writer,
 		    manifest);
@@ -127,7 +127,7 @@ find_known(struct work *work, struct error *error)
 		result = 0;
 	}
 	manifest_free(manifest);
-	return (result);
+	return result;
 }
 
 /* What lies around it now, and then everything stored. */
@@ -135,16 +135,16 @@ static int
 finish_sending(struct work *work, struct error *error)
 {
 	if ((work->around = around_take(work->upload, error)) == NULL)
-		return (-1);
+		return -1;
 	if (around_read_pointers(work->around, work->sender, error) == -1 ||
 	    sender_flush(work->sender, SENDER_CHECKPOINT, error) == -1 ||
 	    around_read_companions(work->around, work->intake, work->sender,
 	    error) == -1 ||
 	    sender_flush(work->sender, SENDER_COMPANIONS, error) == -1 ||
 	    sender_wait(work->sender, error) == -1)
-		return (-1);
+		return -1;
 	/* Only now is it certain that no byte of the checkpoint moved. */
-	return (files_check_all(work->files, error));
+	return files_check_all(work->files, error);
 }
 
 static int
@@ -155,17 +155,17 @@ describe(struct work *work, struct error *error)
 	work->manifest = description_new(work->upload, work->extents,
 	    work->target, error);
 	if (work->manifest == NULL)
-		return (-1);
+		return -1;
 	for (i = 0; i < work->upload->checkpoint->entry_count; i++)
 		if (description_records(work->manifest, i, &work->reports[i],
 		    error) == -1)
-			return (-1);
+			return -1;
 	if (around_describe(work->around, work->sender, work->manifest,
 	    error) == -1)
-		return (-1);
+		return -1;
 	sender_totals(work->sender, &work->manifest->new_size,
 	    &work->outcome->reused_bytes);
-	return (sender_chunks(work->sender, work->manifest, error));
+	return sender_chunks(work->sender, work->manifest, error);
 }
 
 static int
@@ -175,14 +175,14 @@ commit(struct work *work, struct error *error)
 	uint64_t deadline = upload->deadline;
 
 	if (sender_check(work->sender, error) == -1)
-		return (-1);
+		return -1;
 	if (writer_commit(upload->writer, work->attempt, work->manifest,
 	    around_directory(work->around),
 	    deadline != 0 ? deadline : CLOCK_NEVER, error) == -1)
-		return (-1);
+		return -1;
 	work->outcome->manifest = work->manifest;
 	work->manifest = NULL;
-	return (0);
+	return 0;
 }
 
 static int
@@ -190,12 +190,12 @@ perform(struct work *work, struct error *error)
 {
 	if (prepare(work, error) == -1 || read_files(work, error) == -1 ||
 	    find_known(work, error) == -1)
-		return (-1);
+		return -1;
 	if (work->outcome->known)
-		return (0);
+		return 0;
 	if (finish_sending(work, error) == -1 || describe(work, error) == -1)
-		return (-1);
-	return (commit(work, error));
+		return -1;
+	return commit(work, error);
 }
 
 /* Let every request end.  What is on its way is not worth waiting for when it
@@ -232,15 +232,6 @@ clean_up(struct work *work)
 	manifest_free(work->manifest);
 }
 
-/**
- * upload_run(upload, outcome, error):
- * Do it; on the calling thread, which hashes, while the backend's threads
- * send.  Return 0 when it is durable.  -1: CAUSE_CHANGED when a file changed
- * under it (nothing is committed; what was sent stays known to the writer),
- * ERROR_SUPERSEDED, CAUSE_UNREACHABLE (call again later: what was stored is
- * not sent again), CAUSE_CANCELLED, CAUSE_NO_SPACE, ERROR_NOT_DURABLE.
- * Every request has ended when it returns.
- */
 int
 upload_run(struct upload *upload, struct upload_outcome *outcome,
     struct error *error)
@@ -263,5 +254,5 @@ upload_run(struct upload *upload, struct upload_outcome *outcome,
 		writer_end(upload->writer, work.attempt);
 	clean_up(&work);
 	outcome->took = clock_monotonic() - started;
-	return (result);
+	return result;
 }

@@ -1,0 +1,52 @@
+#ifndef MOVE_FILLER_H
+#define MOVE_FILLER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "move/selection.h"
+
+struct error;
+struct staging;
+
+/*
+ * The files in staging while they are filled, and made ready for their place.
+ */
+struct filler;
+
+/**
+ * filler_new(staging, target, selection, error):
+ * Make every folder, and every file with its size and its room on the disk.
+ * ${target} is where donors lie.  NULL with CAUSE_NO_SPACE, CAUSE_DENIED...
+ */
+struct filler *filler_new(struct staging *staging, int target,
+    struct selection *selection, struct error *error);
+
+/**
+ * filler_write(filler, part, offset, data, length, error):
+ * Write bytes of part number ${part}.  Any thread.
+ */
+int filler_write(struct filler *filler, size_t part, uint64_t offset,
+    const void *data, size_t length, struct error *error);
+
+/**
+ * filler_copy(filler, cancel, copied, error):
+ * Copy what local files have, checking each hash; what turns out to be
+ * something else is to be fetched (ORIGIN_STORE).  Adds to *${copied}.
+ */
+int filler_copy(struct filler *filler, const _Atomic bool *cancel,
+    _Atomic uint64_t *copied, struct error *error);
+
+/**
+ * filler_finish(filler, error):
+ * Everything is filled: make links, set modes and times, fsync.
+ */
+int filler_finish(struct filler *filler, struct error *error);
+
+/**
+ * filler_free(filler):
+ * Behave consistently with free(NULL).
+ */
+void filler_free(struct filler *filler);
+
+#endif
