@@ -29,7 +29,7 @@ def page_options():
                 found[command] |= {"--" + name for name in
                                    re.findall(r"Fl Fl ([a-z-]+)", line)}
                 found[command] |= {"-" + name for name in
-                                   re.findall(r"Fl ([a-z])\b", line)}
+                                   re.findall(r"Fl ([a-z])(?= |$)", line)}
     return found
 
 
