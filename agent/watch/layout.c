@@ -59,6 +59,12 @@ static const struct layout folders[] = {
 	  .holds = "model*.safetensors|pytorch_model*.bin|optimizer*.bin",
 	  .unless = "trainer_state.json|training_args.bin",
 	  .needs = { "random_states_#.pkl" }, .settle = SETTLE_MARKER },
+	{ .word = "accelerate", .name = "checkpoint-#",
+	  .holds = "*/model*.safetensors|*/diffusion_pytorch_model*|"
+		   "*/pytorch_model*.bin",
+	  .unless = "trainer_state.json|training_args.bin|config.json|"
+		    HF_WEIGHTS,
+	  .needs = { "random_states_#.pkl" }, .settle = SETTLE_MARKER },
 
 	/*
 	 * Hugging Face Trainer.  rng_state.pth of a single process comes
@@ -70,9 +76,11 @@ static const struct layout folders[] = {
 	{ .word = "hf-trainer", .name = "checkpoint-#",
 	  .holds = "trainer_state.json|training_args.bin|optimizer.pt|"
 		   "scheduler.pt|rng_state*.pth|config.json|" HF_WEIGHTS,
-	  .needs = { "trainer_state.json" }, .marker = "trainer_state.json",
-	  .late = "rng_state*.pth", .settle = SETTLE_MARKER,
-	  .ready = "rng_state.pth", .proves = true },
+	  .needs = { "trainer_state.json", "model*.safetensors|"
+		     "pytorch_model*|adapter_model*|*/adapter_model*|"
+		     "global_step#" },
+	  .marker = "trainer_state.json", .late = "rng_state*.pth",
+	  .settle = SETTLE_MARKER, .ready = "rng_state.pth", .proves = true },
 
 	/*
 	 * DeepSpeed: the pointer is written by rank 0 when its own files are
@@ -131,12 +139,13 @@ static const struct layout folders[] = {
 	/* DCP and who builds on it: renaming .metadata is the commit. */
 	{ .word = "torchtitan", .name = "step-#",
 	  .holds = DCP "|model*.safetensors",
-	  .needs = { ".metadata|model.safetensors.index.json" },
+	  .needs = { ".metadata|model.safetensors.index.json",
+		     "*.distcp|*.safetensors" },
 	  .proves = true },
 	{ .word = "composer", .name = "ep#-ba#", .holds = DCP,
-	  .needs = { ".metadata" }, .proves = true },
-	{ .word = "torch-dcp", .holds = DCP, .needs = { ".metadata" },
-	  .proves = true },
+	  .needs = { ".metadata", "*.distcp" }, .proves = true },
+	{ .word = "torch-dcp", .holds = DCP,
+	  .needs = { ".metadata", "*.distcp" }, .proves = true },
 
 	/*
 	 * Orbax: on a local disk the whole folder is renamed from a temporary
@@ -176,7 +185,7 @@ static const struct layout groups[] = {
 	  .marker = "training_metadata.json" },
 	{ .word = "torch-dcp", .name = DCP, .title = ".metadata",
 	  .members = "*.distcp|.metadata|meta.pt|metadata.json|common.pt",
-	  .needs = { ".metadata" }, .proves = true },
+	  .needs = { ".metadata", "*.distcp" }, .proves = true },
 	{ .word = "accelerate", .name = "random_states_#.pkl",
 	  .title = "model.safetensors|model.safetensors.index.json|"
 		   "pytorch_model.bin|random_states_0.pkl",
