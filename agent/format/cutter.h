@@ -14,10 +14,10 @@ struct format_report;
  * A piece is either large: a chunk of its own, or small: it shares a chunk
  * with other small pieces, of this file and of others.  With records, a
  * record of at least an eighth of the target size is large and is cut at the
- * target size; a smaller record of 16 KiB or more is a small piece of its own; the
- * rest (headers, padding, tiny records) is gathered into small pieces of at
- * most 64 KiB that end where such a record begins.  So a longer header shifts
- * nothing, and a tensor is found again whatever lies before it.
+ * target size; a smaller record of 16 KiB or more is a small piece of its own;
+ * the rest (headers, padding, tiny records) is gathered into small pieces of
+ * at most 64 KiB that end where such a record begins.  So a longer header
+ * shifts nothing, and a tensor is found again whatever lies before it.
  *
  * Without records the cuts are content-defined (FastCDC with normalised
  * chunking, Xia et al., USENIX ATC 2016): minimum a quarter of the target,

@@ -61,7 +61,7 @@ struct format_report {
  *
  * Limits: a safetensors header of at most 100,000,000 bytes (as its own
  * reader has it), 4,000,000 records, names of 4 KiB, 1,000,000 members of a
- * zip (in a central directory of 64 MiB) or tar, 128 MiB of memory for a
+ * zip (in a central directory of 64 MiB) or tar, 64 MiB of memory for a
  * pickle.  What is beyond them is unproven.
  */
 int format_inspect(const struct source *source, const char *name,

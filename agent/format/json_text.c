@@ -14,9 +14,10 @@
 
 /*
  * jansson alone will not do: it refuses NaN and Infinity, which Python writes
- * (a trainer_state.json with a loss that became NaN), and needs up to fifty
- * bytes of memory for each byte of text.  So brackets and strings are followed
- * here, in windows, and jansson has its say on small files without such words.
+ * (a trainer_state.json with a loss that became NaN), comments and a byte
+ * order mark, and needs up to fifty bytes of memory for each byte of text.  So
+ * brackets and strings are followed here, in windows, and jansson has its say
+ * on small files without such things.
  */
 #define PARSE_MAXIMUM (1 << 20)
 #define DEPTH_MAXIMUM 2048	/* as jansson has it */
@@ -29,7 +30,8 @@ struct scan {
 	bool text;		/* inside a string */
 	bool escape;		/* behind a backslash in it */
 	bool begun;		/* a value was seen */
-	bool python;		/* NaN or Infinity was seen */
+	bool several;		/* another one follows: JSON Lines */
+	bool lax;		/* something that jansson refuses was seen */
 };
 
 static int
@@ -62,14 +64,17 @@ scan_byte(struct scan *scan, uint8_t byte, struct error *error)
 	}
 	if (strchr(" \t\r\n", byte) != NULL)
 		return 0;
-	if (scan->ended)
+	if (scan->ended && byte != '{' && byte != '[')
 		return error_set(error, ERROR_DAMAGED, CAUSE_OTHER, NULL,
 		    "something follows the end of its JSON");
+	if (scan->ended)
+		scan->several = true;
+	scan->ended = false;
 	scan->begun = true;
 	if (byte == '"')
 		scan->text = true;
-	else if (byte == 'N' || byte == 'I')
-		scan->python = true;
+	else if (byte == 'N' || byte == 'I' || byte == '/' || byte >= 0x80)
+		scan->lax = true;
 	else if (byte == '{' || byte == '[')
 		return open_bracket(scan, byte == '{' ? '}' : ']', error);
 	else if (byte == '}' || byte == ']') {
@@ -152,10 +157,14 @@ json_text_inspect(const struct source *source, struct format_report *report,
 	}
 	window_init(window, source, 0, source->size);
 	result = scan_all(scan, window, error);
-	if (result == 0 && source->size <= PARSE_MAXIMUM && !scan->python)
+	if (result == 0 && source->size <= PARSE_MAXIMUM && !scan->lax &&
+	    !scan->several)
 		result = parse_small(window, error);
 	if (result != 0)
 		result = report_judge(report, error, window->failed);
+	else if (scan->several)
+		result = report_say(report, FORMAT_UNPROVEN,
+		    "it holds several JSON values, and more might be missing");
 	else if (!scan->bracketed)
 		result = report_say(report, FORMAT_UNPROVEN,
 		    "its JSON has no bracket that could close");

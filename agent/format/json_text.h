@@ -8,8 +8,8 @@ struct source;
 /**
  * json_text_inspect(source, report, error):
  * As format_inspect, for a file that should be JSON.  It is whole when its
- * outermost bracket closes at its end (a number or word alone is unproven)
- * and, up to 1 MiB, when it parses.
+ * outermost bracket closes at its end and, up to 1 MiB, when it parses.  A
+ * number or word alone, and several values in a row, are unproven.
  */
 int json_text_inspect(const struct source *source,
     struct format_report *report, struct error *error);

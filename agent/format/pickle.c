@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "format/arena.h"
+#include "format/machine.h"
 #include "format/pickle_node.h"
 #include "format/stack.h"
 #include "format/window.h"
@@ -15,102 +16,6 @@ struct pickle {
 	struct pickle_node *root;
 	struct stack persistent;
 };
-
-/* The machine while it reads. */
-struct machine {
-	struct pickle *pickle;
-	struct window *window;
-	struct stack stack;
-	struct stack memo;
-	uint32_t *marks;	/* heights of the stack */
-	size_t mark_count;
-	bool stopped;
-	struct error *error;
-};
-
-static int
-damaged(struct machine *machine, const char *what)
-{
-	return error_set(machine->error, ERROR_DAMAGED, CAUSE_OTHER, NULL,
-	    "the pickle is damaged before byte %llu: %s",
-	    (unsigned long long)machine->window->at, what);
-}
-
-static int
-unsupported(struct machine *machine, const char *what)
-{
-	return error_set(machine->error, ERROR_DAMAGED, CAUSE_UNSUPPORTED,
-	    NULL, "the pickle %s", what);
-}
-
-static struct pickle_node *
-new_node(struct machine *machine, enum pickle_kind kind)
-{
-	return pickle_node_new(&machine->pickle->arena, kind, machine->error);
-}
-
-static struct pickle_node *
-new_tuple(struct machine *machine, enum pickle_kind kind,
-    struct pickle_node **items, size_t count)
-{
-	return pickle_node_tuple(&machine->pickle->arena, kind, items, count,
-	    machine->error);
-}
-
-static int
-add_items(struct machine *machine, struct pickle_node *to,
-    struct pickle_node **items, size_t count)
-{
-	return pickle_node_add(&machine->pickle->arena, to, items, count,
-	    machine->error);
-}
-
-static int
-push(struct machine *machine, struct pickle_node *node)
-{
-	struct stack *stack = &machine->stack;
-
-	if (node == NULL || stack_reserve(stack, stack->count + 1,
-	    PICKLE_STACK_MAXIMUM, machine->error) != 0)
-		return -1;
-	stack->nodes[stack->count++] = node;
-	return 0;
-}
-
-/* The height below which the running mark does not let anything be taken. */
-static size_t
-floor_of(const struct machine *machine)
-{
-	return machine->mark_count == 0 ? 0 :
-	    machine->marks[machine->mark_count - 1];
-}
-
-/* The topmost ${count} nodes, still there; NULL when there are not as many. */
-static struct pickle_node **
-top(struct machine *machine, size_t count)
-{
-	if (machine->stack.count - floor_of(machine) < count) {
-		damaged(machine, "its stack is empty");
-		return NULL;
-	}
-	return machine->stack.nodes + machine->stack.count - count;
-}
-
-/* The nodes above the last mark, and the mark, are taken off; their place. */
-static struct pickle_node **
-take_marked(struct machine *machine, size_t *count)
-{
-	size_t height;
-
-	if (machine->mark_count == 0) {
-		damaged(machine, "a mark is missing");
-		return NULL;
-	}
-	height = machine->marks[--machine->mark_count];
-	*count = machine->stack.count - height;
-	machine->stack.count = height;
-	return machine->stack.nodes + height;
-}
 
 static int
 read_number(struct machine *machine, size_t width, uint64_t *number)
@@ -137,27 +42,34 @@ push_text(struct machine *machine, enum pickle_kind kind, size_t width)
 	if (read_number(machine, width, &length) != 0)
 		return -1;
 	if (length > window_left(machine->window))
-		return damaged(machine, "a text is longer than what is left");
+		return machine_damaged(machine,
+		    "a text is longer than what is left");
 	if (length > PICKLE_TEXT_MAXIMUM)
 		return error_set(machine->error, ERROR_DAMAGED, CAUSE_LIMIT,
 		    NULL, "the pickle holds a text of %llu bytes",
 		    (unsigned long long)length);
-	node = pickle_node_text(&machine->pickle->arena, kind, (size_t)length,
+	node = pickle_node_text(machine->arena, kind, (size_t)length,
 	    &text, machine->error);
 	if (node == NULL || window_take(machine->window, text,
 	    (size_t)length, machine->error) != 0)
 		return -1;
-	return push(machine, node);
+	return machine_push(machine, node);
+}
+
+static int
+push_empty(struct machine *machine, enum pickle_kind kind)
+{
+	return machine_push(machine, machine_node(machine, kind));
 }
 
 static int
 push_integer(struct machine *machine, enum pickle_kind kind, int64_t integer)
 {
-	struct pickle_node *node = new_node(machine, kind);
+	struct pickle_node *node = machine_node(machine, kind);
 
 	if (node != NULL)
 		node->integer = integer;
-	return push(machine, node);
+	return machine_push(machine, node);
 }
 
 static int
@@ -210,27 +122,27 @@ push_long(struct machine *machine)
 static int
 push_real(struct machine *machine)
 {
-	struct pickle_node *node = new_node(machine, PICKLE_REAL);
+	struct pickle_node *node = machine_node(machine, PICKLE_REAL);
 	uint64_t number;
 
 	if (node == NULL || read_number(machine, 8, &number) != 0)
 		return -1;
 	number = __builtin_bswap64(number);
 	memcpy(&node->real, &number, sizeof(node->real));
-	return push(machine, node);
+	return machine_push(machine, node);
 }
 
 static int
 push_tuple(struct machine *machine, size_t count)
 {
-	struct pickle_node **items = top(machine, count);
+	struct pickle_node **items = machine_top(machine, count);
 	struct pickle_node *node;
 
 	if (items == NULL)
 		return -1;
-	node = new_tuple(machine, PICKLE_TUPLE, items, count);
+	node = machine_tuple(machine, PICKLE_TUPLE, items, count);
 	machine->stack.count -= count;
-	return push(machine, node);
+	return machine_push(machine, node);
 }
 
 static int
@@ -239,39 +151,40 @@ push_marked(struct machine *machine, enum pickle_kind kind)
 	struct pickle_node **items, *node;
 	size_t count;
 
-	items = take_marked(machine, &count);
+	items = machine_take_marked(machine, &count);
 	if (items == NULL)
 		return -1;
 	if (kind == PICKLE_DICT && count % 2 != 0)
-		return damaged(machine, "a key has no value");
+		return machine_damaged(machine, "a key has no value");
 	if (kind == PICKLE_TUPLE) {
-		node = new_tuple(machine, kind, items, count);
-		return push(machine, node);
+		node = machine_tuple(machine, kind, items, count);
+		return machine_push(machine, node);
 	}
-	node = new_node(machine, kind);
-	if (node == NULL || add_items(machine, node, items, count) != 0)
+	node = machine_node(machine, kind);
+	if (node == NULL || machine_add(machine, node, items, count) != 0)
 		return -1;
-	return push(machine, node);
+	return machine_push(machine, node);
 }
 
 /* Where what is put into the node below goes: itself, or a part of a call. */
 static struct pickle_node *
 holder(struct machine *machine, enum pickle_kind kind)
 {
-	struct pickle_node **below = top(machine, 1), **part;
+	struct pickle_node **below = machine_top(machine, 1), **part;
 
 	if (below == NULL)
 		return NULL;
 	if ((*below)->kind == kind)
 		return *below;
 	if ((*below)->kind != PICKLE_CALL) {
-		unsupported(machine, "puts something into what cannot hold it");
+		machine_unsupported(machine,
+		    "puts something into what cannot hold it");
 		return NULL;
 	}
 	part = kind == PICKLE_DICT ? &(*below)->call->dict :
 	    &(*below)->call->list;
 	if (*part == NULL)
-		*part = new_node(machine, kind == PICKLE_DICT ? PICKLE_DICT :
+		*part = machine_node(machine, kind == PICKLE_DICT ? PICKLE_DICT :
 		    PICKLE_LIST);
 	return *part;
 }
@@ -283,22 +196,22 @@ put_marked(struct machine *machine, enum pickle_kind kind)
 	struct pickle_node **items, *to;
 	size_t count;
 
-	items = take_marked(machine, &count);
+	items = machine_take_marked(machine, &count);
 	if (items == NULL)
 		return -1;
 	if (kind == PICKLE_DICT && count % 2 != 0)
-		return damaged(machine, "a key has no value");
+		return machine_damaged(machine, "a key has no value");
 	to = holder(machine, kind);
 	if (to == NULL)
 		return -1;
-	return add_items(machine, to, items, count);
+	return machine_add(machine, to, items, count);
 }
 
 /* APPEND, SETITEM: the topmost 1 or 2 nodes go below. */
 static int
 put_top(struct machine *machine, enum pickle_kind kind, size_t count)
 {
-	struct pickle_node **items = top(machine, count + 1), *to;
+	struct pickle_node **items = machine_top(machine, count + 1), *to;
 
 	if (items == NULL)
 		return -1;
@@ -306,7 +219,7 @@ put_top(struct machine *machine, enum pickle_kind kind, size_t count)
 	to = holder(machine, kind);
 	if (to == NULL)
 		return -1;
-	return add_items(machine, to, items + 1, count);
+	return machine_add(machine, to, items + 1, count);
 }
 
 /* GLOBAL: two lines; push what they hold. */
@@ -325,40 +238,41 @@ push_line(struct machine *machine)
 		if (line[length] == '\n')
 			break;
 		if (++length == sizeof(line))
-			return unsupported(machine, "has a very long name");
+			return machine_unsupported(machine,
+			    "has a very long name");
 	}
-	node = pickle_node_text(&machine->pickle->arena, PICKLE_TEXT, length,
+	node = pickle_node_text(machine->arena, PICKLE_TEXT, length,
 	    &text, machine->error);
 	if (node == NULL)
 		return -1;
 	memcpy(text, line, length);
-	return push(machine, node);
+	return machine_push(machine, node);
 }
 
 /* Make a global of the module and name on the stack. */
 static int
 make_global(struct machine *machine)
 {
-	struct pickle_node **items = top(machine, 2), *node;
+	struct pickle_node **items = machine_top(machine, 2), *node;
 
 	if (items == NULL)
 		return -1;
 	if (items[0]->kind != PICKLE_TEXT || items[1]->kind != PICKLE_TEXT)
-		return damaged(machine, "a name is no text");
-	node = new_tuple(machine, PICKLE_GLOBAL, items, 2);
+		return machine_damaged(machine, "a name is no text");
+	node = machine_tuple(machine, PICKLE_GLOBAL, items, 2);
 	machine->stack.count -= 2;
-	return push(machine, node);
+	return machine_push(machine, node);
 }
 
 /* REDUCE, NEWOBJ (2 nodes), NEWOBJ_EX (3). */
 static int
 make_call(struct machine *machine, size_t count)
 {
-	struct pickle_node **items = top(machine, count), *node;
+	struct pickle_node **items = machine_top(machine, count), *node;
 
 	if (items == NULL)
 		return -1;
-	node = pickle_node_call(&machine->pickle->arena, machine->error);
+	node = pickle_node_call(machine->arena, machine->error);
 	if (node == NULL)
 		return -1;
 	node->call->callee = items[0];
@@ -366,18 +280,18 @@ make_call(struct machine *machine, size_t count)
 	if (count == 3)
 		node->call->keywords = items[2];
 	machine->stack.count -= count;
-	return push(machine, node);
+	return machine_push(machine, node);
 }
 
 static int
 build(struct machine *machine)
 {
-	struct pickle_node **items = top(machine, 2);
+	struct pickle_node **items = machine_top(machine, 2);
 
 	if (items == NULL)
 		return -1;
 	if (items[0]->kind != PICKLE_CALL || items[0]->call->state != NULL)
-		return unsupported(machine,
+		return machine_unsupported(machine,
 		    "gives a state to what cannot have one");
 	items[0]->call->state = items[1];
 	machine->stack.count--;
@@ -388,32 +302,15 @@ static int
 make_persistent(struct machine *machine)
 {
 	struct stack *persistent = &machine->pickle->persistent;
-	struct pickle_node **items = top(machine, 1), *node;
+	struct pickle_node **items = machine_top(machine, 1), *node;
 
 	if (items == NULL || stack_reserve(persistent, persistent->count + 1,
 	    PICKLE_STACK_MAXIMUM, machine->error) != 0)
 		return -1;
 	persistent->nodes[persistent->count++] = items[0];
-	node = new_tuple(machine, PICKLE_PERSISTENT, items, 1);
+	node = machine_tuple(machine, PICKLE_PERSISTENT, items, 1);
 	machine->stack.count--;
-	return push(machine, node);
-}
-
-static int
-memo_put(struct machine *machine, uint64_t index)
-{
-	struct pickle_node **node = top(machine, 1);
-	struct stack *memo = &machine->memo;
-
-	if (node == NULL)
-		return -1;
-	if (stack_reserve(memo, (size_t)index + 1, PICKLE_MEMO_MAXIMUM,
-	    machine->error) != 0)
-		return -1;
-	if (memo->nodes[index] == NULL)
-		memo->count++;
-	memo->nodes[index] = *node;
-	return 0;
+	return machine_push(machine, node);
 }
 
 static int
@@ -428,43 +325,9 @@ memo_argument(struct machine *machine, size_t width,
 }
 
 static int
-memo_get(struct machine *machine, uint64_t index)
-{
-	if (index >= machine->memo.capacity ||
-	    machine->memo.nodes[index] == NULL)
-		return damaged(machine, "it remembers what it never met");
-	return push(machine, machine->memo.nodes[index]);
-}
-
-static int
-mark(struct machine *machine)
-{
-	if (machine->mark_count == PICKLE_MARKS_MAXIMUM)
-		return error_set(machine->error, ERROR_DAMAGED, CAUSE_LIMIT,
-		    NULL, "the pickle is nested over %d deep",
-		    PICKLE_MARKS_MAXIMUM);
-	machine->marks[machine->mark_count++] =
-	    (uint32_t)machine->stack.count;
-	return 0;
-}
-
-/* POP takes a node, or the mark when nothing is above it. */
-static int
-pop(struct machine *machine)
-{
-	if (machine->stack.count > floor_of(machine))
-		machine->stack.count--;
-	else if (machine->mark_count > 0)
-		machine->mark_count--;
-	else
-		return damaged(machine, "its stack is empty");
-	return 0;
-}
-
-static int
 stop(struct machine *machine)
 {
-	struct pickle_node **node = top(machine, 1);
+	struct pickle_node **node = machine_top(machine, 1);
 
 	if (node == NULL)
 		return -1;
@@ -481,7 +344,8 @@ check_protocol(struct machine *machine)
 	if (read_number(machine, 1, &protocol) != 0)
 		return -1;
 	if (protocol < 2 || protocol > 5)
-		return unsupported(machine, "has a protocol other than 2 to 5");
+		return machine_unsupported(machine,
+		    "has a protocol other than 2 to 5");
 	return 0;
 }
 
@@ -490,7 +354,7 @@ static int
 push_value(struct machine *machine, uint8_t opcode)
 {
 	switch (opcode) {
-	case 'N': return push(machine, new_node(machine, PICKLE_NONE));
+	case 'N': return push_empty(machine, PICKLE_NONE);
 	case 0x88: return push_integer(machine, PICKLE_BOOLEAN, 1);
 	case 0x89: return push_integer(machine, PICKLE_BOOLEAN, 0);
 	case 'K': return push_unsigned(machine, 1);
@@ -504,22 +368,24 @@ push_value(struct machine *machine, uint8_t opcode)
 	case 'U': case 'C': return push_text(machine, PICKLE_BYTES, 1);
 	case 'T': case 'B': return push_text(machine, PICKLE_BYTES, 4);
 	case 0x8e: case 0x96: return push_text(machine, PICKLE_BYTES, 8);
-	case ')': return push(machine, new_node(machine, PICKLE_TUPLE));
-	case ']': return push(machine, new_node(machine, PICKLE_LIST));
-	case '}': return push(machine, new_node(machine, PICKLE_DICT));
-	case 0x8f: return push(machine, new_node(machine, PICKLE_SET));
-	case 'h': return memo_argument(machine, 1, memo_get);
-	case 'j': return memo_argument(machine, 4, memo_get);
-	default: return unsupported(machine, "has an opcode that is not known");
+	case ')': return push_empty(machine, PICKLE_TUPLE);
+	case ']': return push_empty(machine, PICKLE_LIST);
+	case '}': return push_empty(machine, PICKLE_DICT);
+	case 0x8f: return push_empty(machine, PICKLE_SET);
+	case 'h': return memo_argument(machine, 1, machine_recall);
+	case 'j': return memo_argument(machine, 4, machine_recall);
+	default:
+		return machine_unsupported(machine,
+		    "has an opcode that is not known");
 	}
 }
 
 static int
 duplicate(struct machine *machine)
 {
-	struct pickle_node **node = top(machine, 1);
+	struct pickle_node **node = machine_top(machine, 1);
 
-	return node == NULL ? -1 : push(machine, *node);
+	return node == NULL ? -1 : machine_push(machine, *node);
 }
 
 static int
@@ -530,9 +396,9 @@ step(struct machine *machine, uint8_t opcode)
 	switch (opcode) {
 	case 0x80: return check_protocol(machine);
 	case 0x95: return window_skip(machine->window, 8, machine->error);
-	case '(': return mark(machine);
-	case '0': return pop(machine);
-	case '1': return take_marked(machine, &count) == NULL ? -1 : 0;
+	case '(': return machine_mark(machine);
+	case '0': return machine_pop(machine);
+	case '1': return machine_take_marked(machine, &count) == NULL ? -1 : 0;
 	case '2': return duplicate(machine);
 	case 0x85: return push_tuple(machine, 1);
 	case 0x86: return push_tuple(machine, 2);
@@ -555,9 +421,9 @@ step(struct machine *machine, uint8_t opcode)
 	case 0x92: return make_call(machine, 3);
 	case 'b': return build(machine);
 	case 'Q': return make_persistent(machine);
-	case 'q': return memo_argument(machine, 1, memo_put);
-	case 'r': return memo_argument(machine, 4, memo_put);
-	case 0x94: return memo_put(machine, machine->memo.count);
+	case 'q': return memo_argument(machine, 1, machine_remember);
+	case 'r': return memo_argument(machine, 4, machine_remember);
+	case 0x94: return machine_remember(machine, machine->memo.count);
 	case '.': return stop(machine);
 	default: return push_value(machine, opcode);
 	}
@@ -571,7 +437,8 @@ run(struct machine *machine)
 	if (window_take(machine->window, &opcode, 1, machine->error) != 0)
 		return -1;
 	if (opcode != 0x80)
-		return unsupported(machine, "does not begin with a protocol");
+		return machine_unsupported(machine,
+		    "does not begin with a protocol");
 	do {
 		if (step(machine, opcode) != 0)
 			return -1;
@@ -595,6 +462,7 @@ pickle_read(struct window *window, struct error *error)
 		goto done;
 	}
 	arena_init(&machine.pickle->arena, PICKLE_MEMORY_MAXIMUM);
+	machine.arena = &machine.pickle->arena;
 	/* So that the place of no nodes is no NULL. */
 	result = stack_reserve(&machine.stack, 1, PICKLE_STACK_MAXIMUM, error);
 	if (result == 0)

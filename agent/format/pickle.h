@@ -55,9 +55,9 @@ struct pickle_call {
 };
 
 /* Limits: CAUSE_LIMIT beyond. */
-#define PICKLE_MEMORY_MAXIMUM (UINT64_C(128) << 20)	/* for nodes and texts */
+#define PICKLE_MEMORY_MAXIMUM (UINT64_C(64) << 20)	/* for nodes and texts */
 #define PICKLE_TEXT_MAXIMUM (UINT64_C(16) << 20)	/* for one text */
-#define PICKLE_STACK_MAXIMUM 4000000
+#define PICKLE_STACK_MAXIMUM 1000000	/* and for persistent ids */
 #define PICKLE_MEMO_MAXIMUM 4000000
 #define PICKLE_MARKS_MAXIMUM 65536			/* depth */
 

@@ -26,7 +26,8 @@ expect(unsigned version, unsigned width, uint64_t place, uint64_t size,
 	block[version < 2 ? 13 : 9] = (uint8_t)width;
 	if (version >= 2)
 		block[11] = (uint8_t)flags;
-	for (unsigned i = 0; i < width && place + at + 3 * width <= size; i++)
+	for (unsigned i = 0; i < width && i < 8 &&
+	    place + at + 3 * width <= size; i++)
 		block[at + 2 * width + i] = (uint8_t)(end >> (8 * i));
 	assert_ok(format_inspect(&source, "m.h5", &report, &error), error);
 	assert_int_equal(report.kind, FORMAT_HDF5);

@@ -42,6 +42,8 @@ test_whole(void **state)
 	expect("{\"flos\": 123456789012345678901234567890}", FORMAT_WHOLE,
 	    "");
 	expect("{\"a\": 1, \"a\": 2}", FORMAT_WHOLE, "");
+	expect("\xef\xbb\xbf{\"a\": 1}", FORMAT_WHOLE, "");
+	expect("{ // a comment\n\"a\": 1}", FORMAT_WHOLE, "");
 }
 
 static void
@@ -55,7 +57,8 @@ test_torn(void **state)
 	expect(" \n", FORMAT_TORN, "ends in the middle");
 	expect("{]", FORMAT_TORN, "do not match");
 	expect("}", FORMAT_TORN, "do not match");
-	expect("{}{}", FORMAT_TORN, "follows the end");
+	expect("{}\n{", FORMAT_TORN, "ends in the middle");
+	expect("{}}", FORMAT_TORN, "follows the end");
 	expect("{} x", FORMAT_TORN, "follows the end");
 	expect("{\"a\": }", FORMAT_TORN, "not JSON");
 	expect("{\"a\"}", FORMAT_TORN, "not JSON");
@@ -72,6 +75,8 @@ test_unproven(void **state)
 	(void)state;
 	expect("123", FORMAT_UNPROVEN, "no bracket");
 	expect("\"text\"", FORMAT_UNPROVEN, "no bracket");
+	/* JSON Lines, as mmengine writes scalars.json. */
+	expect("{\"a\": 1}\n{\"a\": 2}\n", FORMAT_UNPROVEN, "several");
 }
 
 static void

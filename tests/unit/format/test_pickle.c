@@ -310,7 +310,7 @@ test_limits(void **state)
 
 	(void)state;
 	expect_limit('(', 70000, "nested");
-	expect_limit('N', 4100000, "more than");
+	expect_limit('N', 1100000, "more than");
 	EXPECT_BAD("\x80\2Nr\xff\xff\xff\xff.", CAUSE_LIMIT, "more than");
 
 	bytes = calloc(1, length);
@@ -324,7 +324,7 @@ test_limits(void **state)
 static void
 test_deep(void **state)
 {
-	size_t depth = 1000000;
+	size_t depth = 900000;
 	char *bytes = malloc(depth + 4);
 	struct pickle *pickle;
 

@@ -352,6 +352,7 @@ test_unwritten_end_on_disk(void **state)
 	close(opened.fd);
 	free(file);
 	kit_scratch_remove(folder);
+	free(folder);
 }
 
 /* Found by its content under another name, but then never called torn. */

@@ -37,7 +37,7 @@ static void
 put(char *to, size_t *at, uint64_t number, int width)
 {
 	for (int i = 0; i < width; i++)
-		to[(*at)++] = (char)(number >> (8 * i));
+		to[(*at)++] = i < 8 ? (char)(number >> (8 * i)) : 0;
 }
 
 static void
@@ -628,6 +628,7 @@ test_zip64_on_disk(void **state)
 	close(opened.fd);
 	free(zipper);
 	kit_scratch_remove(folder);
+	free(folder);
 }
 
 /* Headers that lie in each other's extra fields make no reader read for ever. */
