@@ -1,0 +1,218 @@
+#include "life/agent_private.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/rate.h"
+#include "base/unit.h"
+#include "life/courtesy.h"
+#include "life/settings.h"
+#include "life/uploads.h"
+#include "store/writer.h"
+
+/* For close.json when nothing presses. */
+#define CLOSE_TIME (20 * CLOCK_SECOND)
+
+/* After the deadline has passed anyway. */
+#define CLOSE_TIME_LATE (CLOCK_SECOND + CLOCK_SECOND / 2)
+
+int
+agent_class(struct agent *agent)
+{
+	struct flush_facts facts;
+	struct error *error = &agent->outcome->error;
+	const char *lost;
+
+	if (agent->superseded)
+		return ERROR_SUPERSEDED;
+	if (agent->phase == AGENT_STARTING || agent->uploads == NULL) {
+		if (agent->begun == NULL || agent->begun->undurable)
+			return error_set(error, ERROR_NOT_DURABLE,
+			    CAUSE_CANCELLED, NULL, "stopped before what lies "
+			    "here was durable"), ERROR_NOT_DURABLE;
+		return ERROR_NONE;
+	}
+	facts = agent_flush_facts(agent);
+	if ((lost = candidates_lost(agent->candidates)) != NULL) {
+		if (error->class == ERROR_NONE)
+			error_set(error, ERROR_NOT_DURABLE, CAUSE_OTHER, lost,
+			    "complete here, but not durable");
+		error->class = ERROR_NOT_DURABLE;
+		return ERROR_NOT_DURABLE;
+	}
+	if (facts.pending != UINT64_MAX) {
+		error_set(error, ERROR_NOT_DURABLE, CAUSE_CANCELLED,
+		    agent->flying != NULL ? agent->flying->checkpoint->name :
+		    NULL, "complete here, but not durable yet");
+		return ERROR_NOT_DURABLE;
+	}
+	error_clear(error);
+	return ERROR_NONE;
+}
+
+void
+agent_notice(struct agent *agent, uint64_t left)
+{
+	const struct settings *settings = agent->needs.settings;
+	uint64_t now = clock_monotonic();
+	char text[UNIT_TEXT_SIZE];
+
+	if (agent->needs.mode != AGENT_TRAINER)
+		log_line(LOG_WARNING, "notice", "ending in at most %s",
+		    unit_duration_text(left, text));
+	if (agent->deadline.state != DEADLINE_RUNNING)
+		agent->noticed_order = candidates_last(agent->candidates);
+	deadline_notice(&agent->deadline, now, now + left);
+	agent->how = "preempted";
+	if (agent->uploads != NULL)
+		uploads_deadline(agent->uploads,
+		    deadline_last_upload(&agent->deadline));
+	candidates_hurry(agent->candidates);
+	if (agent->phase == AGENT_STARTING && agent->start != NULL)
+		start_cancel(agent->start);
+	else if (agent->needs.mode == AGENT_DAEMON || agent->trainer_over)
+		agent_begin_flush(agent, "preempted");
+	if (settings->save_signal != 0 && agent->trainer > 0 &&
+	    !(agent->deadline.said & DEADLINE_LIFT))
+		agent_signal_trainer(agent, settings->save_signal);
+	if (agent->phase == AGENT_RUNNING)
+		agent_replan(agent);
+}
+
+void
+agent_begin_flush(struct agent *agent, const char *how)
+{
+	if (agent->phase == AGENT_CLOSING)
+		return;
+	if (agent->how == NULL)
+		agent->how = how;
+	if (agent->ending || agent->phase == AGENT_STARTING ||
+	    agent->watch == NULL)
+		return;
+	agent->ending = true;
+	candidates_hurry(agent->candidates);
+	flush_begin(&agent->end_flush, clock_monotonic(), agent_scan(agent));
+}
+
+static json_t *
+close_facts(struct agent *agent)
+{
+	const char *lost = candidates_lost(agent->candidates);
+	json_t *facts;
+
+	facts = json_pack("{s:s, s:b, s:I}", "outcome", agent->superseded ?
+	    "superseded" : agent->how == NULL ? "stopped" : agent->how,
+	    "durable", agent->class == ERROR_NONE, "commits",
+	    (json_int_t)agent->durable_count);
+	if (facts != NULL && lost != NULL)
+		json_set_name(facts, "not_durable", lost);
+	return facts;
+}
+
+void
+agent_end(struct agent *agent, int class)
+{
+	uint64_t now = clock_monotonic(), limit = now + CLOSE_TIME;
+
+	if (agent->phase != AGENT_CLOSING) {
+		agent->phase = AGENT_CLOSING;
+		agent->class = class;
+		if (agent->deadline.state == DEADLINE_RUNNING ||
+		    agent->deadline.state == DEADLINE_DONE)
+			limit = (agent->deadline.when > now ?
+			    agent->deadline.when : now) + CLOSE_TIME_LATE;
+		if (class != ERROR_NONE && agent->interrupts > 1)
+			limit = now + CLOSE_TIME_LATE;
+		loop_timer_set(agent->loop, &agent->over_at, limit,
+		    agent_over, agent);
+		if (agent->flying != NULL)
+			uploads_cancel(agent->uploads);
+	}
+	if (agent->flying != NULL || agent->close_sent)
+		return;
+	if (agent->uploads == NULL || agent->superseded) {
+		agent_over(agent);
+		return;
+	}
+	agent->close_sent = true;
+	uploads_close(agent->uploads, close_facts(agent),
+	    agent->over_at.when);
+}
+
+static void
+say_end(struct agent *agent, int class)
+{
+	char text[ERROR_TEXT_SIZE];
+
+	if (agent->needs.mode == AGENT_PUSH)
+		return;
+	if (class == ERROR_NONE)
+		log_line(LOG_INFO, "all_durable", "everything that is "
+		    "complete here is durable");
+	else
+		log_line(LOG_ERROR, "not_durable", "%s: %s",
+		    class == ERROR_SUPERSEDED ? "superseded" : "NOT durable",
+		    error_text(&agent->outcome->error, text));
+}
+
+static void
+follow_deadline(struct agent *agent)
+{
+	struct flush_facts flush = agent_flush_facts(agent);
+	struct deadline_facts facts = {
+		.trainer = agent->trainer > 0 && !agent->trainer_over,
+		.asked = agent->needs.settings->save_signal != 0,
+		.saved = agent->saved,
+		.flushed = agent->ending &&
+		    flush_over(&agent->end_flush, &flush),
+		.bytes = agent->last_bytes,
+		.rate = agent->measured,
+	};
+	unsigned actions;
+	int class;
+
+	actions = deadline_step(&agent->deadline, clock_monotonic(), &facts);
+	if (actions & DEADLINE_LIFT) {
+		if (agent->needs.mode != AGENT_PUSH)
+			courtesy_end(agent->usual_nice);
+		rate_set(agent->rate, 0);
+	}
+	if (actions & DEADLINE_STOP)
+		agent_stop_trainer(agent);
+	/* Killing is the supervisor's; it has the same deadline. */
+	if (actions & DEADLINE_END) {
+		class = agent_class(agent);
+		say_end(agent, class);
+		agent_end(agent, class);
+	}
+}
+
+void
+agent_check_end(struct agent *agent)
+{
+	struct flush_facts facts;
+	uint64_t now = clock_monotonic();
+	int class;
+
+	if (agent->superseded && (agent->needs.mode != AGENT_TRAINER ||
+	    agent->trainer_over)) {
+		agent_end(agent, ERROR_SUPERSEDED);
+		return;
+	}
+	if (agent->ending && flush_wants_scan(&agent->end_flush, now))
+		flush_begin_scan(&agent->end_flush, agent_scan(agent));
+	if (agent->deadline.state == DEADLINE_RUNNING) {
+		follow_deadline(agent);
+		return;
+	}
+	if (!agent->ending)
+		return;
+	facts = agent_flush_facts(agent);
+	if (!flush_over(&agent->end_flush, &facts))
+		return;
+	class = agent_class(agent);
+	say_end(agent, class);
+	agent_end(agent, class);
+}

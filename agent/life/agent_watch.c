@@ -1,0 +1,205 @@
+#include "life/agent_private.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "format/checkpoint.h"
+#include "life/place.h"
+#include "life/settings.h"
+#include "watch/watch.h"
+
+static bool
+is_among(struct checkpoint *const *list, size_t count,
+    const struct checkpoint *checkpoint)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (checkpoint_same(list[i], checkpoint))
+			return true;
+	return false;
+}
+
+static void
+dropped(void *context, const struct checkpoint *checkpoint)
+{
+	agent_tell(context, report_seen(checkpoint, "replaced"));
+}
+
+static void
+complete(struct agent *agent, struct watch_event *event)
+{
+	const struct start_result *begun = agent->begun;
+	struct checkpoint *checkpoint = event->checkpoint;
+	uint64_t batch;
+
+	agent_forget_unsettled(agent, checkpoint->name);
+	if (is_among(begun->known, begun->known_count, checkpoint)) {
+		agent_tell(agent, report_seen(checkpoint, "known"));
+		return;
+	}
+	if (is_among(begun->older, begun->older_count, checkpoint)) {
+		agent_tell(agent, report_seen(checkpoint, "older"));
+		return;
+	}
+	if (agent->superseded)
+		return;
+	agent_tell(agent, report_seen(checkpoint, "complete"));
+	/* What one scan finds together does not replace each other. */
+	batch = agent->scan > 0 ? agent->batch : ++agent->batch;
+	event->checkpoint = NULL;
+	(void)candidates_add(agent->candidates, checkpoint, batch,
+	    clock_monotonic(), dropped, agent);
+	if (agent->deadline.state == DEADLINE_RUNNING)
+		agent_replan(agent);
+}
+
+/* A path of it that exists as long as it does. */
+static char *
+some_path(const struct checkpoint *checkpoint)
+{
+	size_t i;
+
+	for (i = 0; i < checkpoint->entry_count; i++)
+		if (checkpoint->entries[i].kind != ENTRY_FOLDER)
+			return strdup(checkpoint->entries[i].path);
+	return strdup(checkpoint->name);
+}
+
+void
+agent_forget_unsettled(struct agent *agent, const char *name)
+{
+	struct unsettled **place, *found;
+
+	for (place = &agent->unsettled; (found = *place) != NULL;
+	    place = &found->next) {
+		if (strcmp(found->name, name) != 0)
+			continue;
+		*place = found->next;
+		free(found->name);
+		free(found->path);
+		free(found);
+		return;
+	}
+}
+
+static void
+waiting(struct agent *agent, const struct checkpoint *checkpoint)
+{
+	struct unsettled *unsettled;
+
+	agent_forget_unsettled(agent, checkpoint->name);
+	agent_tell(agent, report_seen(checkpoint, "waiting"));
+	if ((unsettled = calloc(1, sizeof(*unsettled))) == NULL ||
+	    (unsettled->name = strdup(checkpoint->name)) == NULL ||
+	    (unsettled->path = some_path(checkpoint)) == NULL) {
+		if (unsettled != NULL)
+			free(unsettled->name);
+		free(unsettled);
+		return;
+	}
+	unsettled->next = agent->unsettled;
+	agent->unsettled = unsettled;
+}
+
+bool
+agent_has_unsettled(struct agent *agent)
+{
+	struct unsettled *unsettled, *next;
+	struct stat status;
+	char *path;
+
+	for (unsettled = agent->unsettled; unsettled != NULL;
+	    unsettled = next) {
+		next = unsettled->next;
+		path = path_join(place_folder(agent->needs.place),
+		    unsettled->path);
+		if (path != NULL && lstat(path, &status) != 0)
+			agent_forget_unsettled(agent, unsettled->name);
+		free(path);
+	}
+	return agent->unsettled != NULL;
+}
+
+static void
+scanned(struct agent *agent, uint64_t token)
+{
+	struct flush_facts facts = agent_flush_facts(agent);
+	uint64_t now = clock_monotonic();
+	struct push *push;
+
+	if (token == agent->scan)
+		agent->scan = 0;
+	if (agent->ending)
+		flush_scanned(&agent->end_flush, now, token, &facts);
+	for (push = agent->pushes; push != NULL; push = push->next)
+		flush_scanned(&push->flush, now, token, &facts);
+}
+
+static void
+happened(struct agent *agent, struct watch_event *event)
+{
+	switch (event->kind) {
+	case WATCH_COMPLETE:
+		complete(agent, event);
+		break;
+	case WATCH_TORN:
+		agent_forget_unsettled(agent, event->checkpoint->name);
+		agent_tell(agent, report_seen(event->checkpoint, "torn"));
+		break;
+	case WATCH_WAITING:
+		waiting(agent, event->checkpoint);
+		break;
+	case WATCH_SCANNED:
+		scanned(agent, event->token);
+		break;
+	case WATCH_NOTE:
+		log_failure(event->note.class == ERROR_NONE ? LOG_INFO :
+		    LOG_WARNING, "watch", &event->note);
+		break;
+	}
+}
+
+static void
+watched(void *context)
+{
+	struct agent *agent = context;
+	struct watch_event *event;
+
+	report_line_clear(&agent->line);
+	while ((event = watch_next(agent->watch)) != NULL) {
+		happened(agent, event);
+		watch_event_free(event);
+	}
+	agent_turn(agent);
+}
+
+int
+agent_watch_begin(struct agent *agent, struct error *error)
+{
+	agent->watch = watch_start(place_folder(agent->needs.place),
+	    &agent->needs.settings->view, error);
+	if (agent->watch == NULL)
+		return -1;
+	/* What lies here already was there together. */
+	(void)agent_scan(agent);
+	return loop_watch(agent->loop, watch_fd(agent->watch), POLLIN,
+	    watched, agent, error);
+}
+
+uint64_t
+agent_scan(struct agent *agent)
+{
+	if (agent->scan == 0)
+		agent->batch++;
+	agent->scan = ++agent->tokens;
+	watch_scan(agent->watch, agent->scan);
+	return agent->scan;
+}

@@ -1,0 +1,95 @@
+#ifndef LIFE_DEADLINE_H
+#define LIFE_DEADLINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * What has to happen before this machine goes, and when (DESIGN 8): a small
+ * state machine without clock or system calls.  Whoever hears of the end
+ * (SIGTERM; a cloud's notice) feeds it; the agent does what it says.
+ */
+
+enum deadline_state {
+	DEADLINE_NORMAL,
+	DEADLINE_HINT,		/* the end has become likelier: upload sooner */
+	DEADLINE_RUNNING,
+	DEADLINE_DONE		/* there is nothing more to do */
+};
+
+/* What to do now; each is said once. */
+enum deadline_action {
+	DEADLINE_LIFT = 1,	/* lift every limit, tell the trainer (save signal) */
+	DEADLINE_STOP = 2,	/* send the stop signal */
+	DEADLINE_KILL = 4,	/* the trainer does not end: kill it */
+	DEADLINE_END = 8	/* commit no more, write close.json, end */
+};
+
+/* How things stand. */
+struct deadline_facts {
+	bool trainer;		/* it is alive */
+	bool asked;		/* a save signal was sent to it */
+	bool saved;		/* a save that completed after the notice is durable */
+	bool flushed;		/* all that is complete is durable, after a scan that
+				 * began when the trainer had ended (or there is none) */
+	uint64_t bytes;		/* what the last save will have to send; 0: unknown */
+	uint64_t rate;		/* measured, bytes a second; 0: unknown */
+};
+
+struct deadline {
+	enum deadline_state state;
+	uint64_t began;		/* clock_monotonic() of the notice */
+	uint64_t when;		/* and of the end */
+	unsigned said;		/* actions */
+};
+
+/**
+ * deadline_hint(deadline):
+ * The end has become likelier.  Nothing is stopped.
+ */
+void deadline_hint(struct deadline *deadline);
+
+/**
+ * deadline_notice(deadline, now, when):
+ * This machine goes at ${when}.  An earlier end that is known already stays.
+ */
+void deadline_notice(struct deadline *deadline, uint64_t now, uint64_t when);
+
+/**
+ * deadline_stop_time(deadline, facts):
+ * When to send the stop signal: so that, at the measured speed and a quarter
+ * more, the save that it causes can go up; at once when a save that was asked
+ * for is durable.
+ */
+uint64_t deadline_stop_time(const struct deadline *deadline,
+    const struct deadline_facts *facts);
+
+/**
+ * deadline_step(deadline, now, facts):
+ * What to do now, as a set of enum deadline_action.
+ */
+unsigned deadline_step(struct deadline *deadline, uint64_t now,
+    const struct deadline_facts *facts);
+
+/**
+ * deadline_last_upload(deadline):
+ * When an upload must have ended, so that close.json can still be written.
+ */
+uint64_t deadline_last_upload(const struct deadline *deadline);
+
+enum deadline_plan {
+	DEADLINE_PLAN_BOTH,	/* finish what is in flight, then the newest */
+	DEADLINE_PLAN_NEWEST,	/* give up what is in flight for the newest */
+	DEADLINE_PLAN_FLYING	/* finish what is in flight; the newest cannot make it */
+};
+
+/**
+ * deadline_plan(left, rate, flying, newest):
+ * Which of two to send in ${left} ns at ${rate} bytes a second: ${flying}
+ * bytes are missing of an older checkpoint that is in flight, ${newest} of the
+ * newest one.
+ */
+enum deadline_plan deadline_plan(uint64_t left, uint64_t rate, uint64_t flying,
+    uint64_t newest);
+
+#endif

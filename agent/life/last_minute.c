@@ -1,0 +1,82 @@
+#include "life/supervisor_private.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/unit.h"
+#include "life/link.h"
+#include "life/settings.h"
+
+/*
+ * The agent leads through a deadline (deadline.h).  These three timers only
+ * make sure that it ends when the agent is dead or hangs.
+ */
+#define STOP_BEFORE (3 * CLOCK_SECOND)
+#define AGENT_AFTER (2 * CLOCK_SECOND)
+
+static void
+stop_is_due(void *context)
+{
+	supervisor_stop_trainer(context);
+}
+
+static void
+kill_is_due(void *context)
+{
+	struct supervisor *supervisor = context;
+
+	if (supervisor->trainer.pid > 0 && !supervisor->trainer_over) {
+		log_line(LOG_WARNING, "trainer_killed", "the trainer has not "
+		    "ended in time; killing it");
+		trainer_signal_group(&supervisor->trainer, SIGKILL);
+	}
+}
+
+static void
+give_up_is_due(void *context)
+{
+	struct supervisor *supervisor = context;
+
+	log_line(LOG_ERROR, "agent_too_slow", "the agent has not ended in "
+	    "time; killing it");
+	if (supervisor->agent > 0)
+		kill(supervisor->agent, SIGKILL);
+	supervisor->end.class = ERROR_NOT_DURABLE;
+	supervisor_finish(supervisor);
+}
+
+void
+supervisor_wait_for_agent(struct supervisor *supervisor)
+{
+	loop_timer_set(supervisor->loop, &supervisor->give_up_at,
+	    clock_monotonic() + AGENT_AFTER, give_up_is_due, supervisor);
+}
+
+void
+supervisor_notice(struct supervisor *supervisor, uint64_t left, bool tell)
+{
+	uint64_t now = clock_monotonic(), when = now + left, before;
+	char text[UNIT_TEXT_SIZE];
+
+	if (supervisor->deadline > 0 && supervisor->deadline <= when)
+		return;
+	supervisor->deadline = when;
+	supervisor->end.noticed = true;
+	log_line(LOG_WARNING, "notice", "this machine goes in %s",
+	    unit_duration_text(left, text));
+	if (tell && supervisor->link >= 0)
+		link_say(supervisor->link, "{s:s, s:I}", "say", "notice",
+		    "left_ms", (json_int_t)(left / CLOCK_MILLISECOND));
+	before = left / 8 < STOP_BEFORE ? left / 8 : STOP_BEFORE;
+	loop_timer_set(supervisor->loop, &supervisor->stop_at, when - before,
+	    stop_is_due, supervisor);
+	loop_timer_set(supervisor->loop, &supervisor->kill_at, when,
+	    kill_is_due, supervisor);
+	loop_timer_set(supervisor->loop, &supervisor->give_up_at,
+	    when + AGENT_AFTER, give_up_is_due, supervisor);
+	/* No agent and no trainer: there is nothing to wait for. */
+	if (supervisor->agent == 0 && !supervisor->trainer_begun) {
+		supervisor->end.class = ERROR_NOT_DURABLE;
+		supervisor_finish(supervisor);
+	}
+}

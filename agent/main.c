@@ -1,0 +1,111 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cmd/command.h"
+#include "cmd/options.h"
+
+static const struct row {
+	enum command command;
+	int (*run)(const struct options *options);
+	const char *what;
+} table[] = {
+	{ COMMAND_RUN, command_run,
+	    "restore if needed, start a trainer, sync, flush at the end" },
+	{ COMMAND_AGENT, command_agent,
+	    "the same without a trainer: a daemon beside it" },
+	{ COMMAND_PUSH, command_push,
+	    "make durable what is complete now, then exit" },
+	{ COMMAND_RESTORE, command_restore,
+	    "bring back the resume point" },
+	{ COMMAND_LIST, command_list,
+	    "the valid checkpoints, newest first" },
+	{ COMMAND_SHOW, command_show,
+	    "one checkpoint: files, sizes, environment" },
+};
+
+#define ROWS (sizeof(table) / sizeof(table[0]))
+
+static void
+usage(FILE *stream)
+{
+	size_t i;
+
+	fputs("Usage: ckptsync COMMAND [options] [DIR] [REMOTE]\n\n"
+	    "Keeps the checkpoints of a training run on a machine that may "
+	    "vanish.\n\nCommands:\n", stream);
+	for (i = 0; i < ROWS; i++)
+		fprintf(stream, "  %-9s %s\n", options_name(table[i].command),
+		    table[i].what);
+	fputs("\nckptsync COMMAND --help says more.  REMOTE is "
+	    "s3://bucket/prefix or file:///path.\n", stream);
+}
+
+static const struct row *
+find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ROWS; i++)
+		if (strcmp(options_name(table[i].command), name) == 0)
+			return &table[i];
+	return NULL;
+}
+
+static int
+run(const struct row *row, int count, char **arguments)
+{
+	struct options options;
+	struct error error = ERROR_INIT;
+	char text[ERROR_TEXT_SIZE];
+	int status;
+
+	if (options_parse(&options, row->command, count, arguments,
+	    &error) != 0) {
+		fprintf(stderr, "ckptsync %s: %s\n",
+		    options_name(row->command), error_text(&error, text));
+		options_free(&options);
+		return (int)error.class;
+	}
+	if (options.help) {
+		options_usage(stdout, row->command);
+		status = ERROR_NONE;
+	} else if (options.version) {
+		puts("ckptsync " CKPTSYNC_VERSION);
+		status = ERROR_NONE;
+	} else {
+		log_setup(options.log_format, options.quiet ? LOG_WARNING :
+		    options.verbose ? LOG_DEBUG : LOG_INFO);
+		status = row->run(&options);
+	}
+	options_free(&options);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct row *row;
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	if (name == NULL) {
+		usage(stderr);
+		return ERROR_USAGE;
+	}
+	if (strcmp(name, "--version") == 0) {
+		puts("ckptsync " CKPTSYNC_VERSION);
+		return ERROR_NONE;
+	}
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
+	    strcmp(name, "help") == 0) {
+		usage(stdout);
+		return ERROR_NONE;
+	}
+	if ((row = find(name)) == NULL) {
+		fprintf(stderr, "ckptsync: unknown command '%s'\n\n", name);
+		usage(stderr);
+		return ERROR_USAGE;
+	}
+	return run(row, argc - 2, argv + 2);
+}
