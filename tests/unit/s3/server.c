@@ -98,13 +98,13 @@ body_read(struct connection *connection, struct seen *seen, size_t have,
     bool slowly)
 {
 	size_t length = content_length(seen);
-	char *part = malloc(256 * 1024);
+	size_t room = slowly ? 64 * 1024 : 256 * 1024;
+	char *part = malloc(room);
 	bool whole = true;
 
 	check(part != NULL, "malloc");
 	while (have < length) {
-		size_t wanted = length - have < 256 * 1024 ? length - have :
-		    256 * 1024;
+		size_t wanted = length - have < room ? length - have : room;
 		ssize_t got = recv(connection->fd, part, wanted, 0);
 
 		if (got <= 0) {
@@ -201,7 +201,7 @@ answer(struct connection *connection, const struct seen *seen,
 		length = 0;
 	if (step->kind == STEP_DRIP) {
 		for (size_t i = 0; i < length; i++) {
-			nap(5);
+			nap(15);
 			if (!send_all(fd, body + i, 1))
 				return false;
 		}

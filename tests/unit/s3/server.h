@@ -16,10 +16,10 @@ enum step_kind {
 	STEP_CUT,	/* send `cut` bytes of the body, then close */
 	STEP_RESET,	/* send `cut` bytes of the body, then reset */
 	STEP_STALL,	/* send `cut` bytes of the body, then nothing */
-	STEP_DRIP,	/* send the body byte by byte, 5 ms apart */
+	STEP_DRIP,	/* send the body byte by byte, 15 ms apart */
 	STEP_SILENT,	/* read all, never answer */
 	STEP_DEAF,	/* read the head only, never answer */
-	STEP_SLOW_READ	/* read the body 256 KiB each 20 ms, then answer */
+	STEP_SLOW_READ	/* read the body 64 KiB each 20 ms, then answer */
 };
 
 struct step {
