@@ -13,6 +13,7 @@
 #include "base/source.h"
 #include "format/checkpoint.h"
 #include "store/manifest.h"
+#include "store/manifest_paths.h"
 #include "move/beneath.h"
 #include "move/description.h"
 #include "move/files.h"
@@ -301,11 +302,27 @@ describe(const struct checkpoint_entry *from, struct neighbour *neighbours,
 	return 0;
 }
 
+static void
+drop(struct manifest_entry **list, size_t *count)
+{
+	size_t i;
+
+	for (i = 0; i < *count; i++) {
+		free((*list)[i].path);
+		free((*list)[i].target);
+		free((*list)[i].extents);
+	}
+	free(*list);
+	*list = NULL;
+	*count = 0;
+}
+
 int
 around_describe(struct around *around, const struct sender *sender,
     struct manifest *manifest, struct error *error)
 {
 	struct surroundings *seen = around->surroundings;
+	struct error trouble = ERROR_INIT;
 
 	if (seen == NULL)
 		return 0;
@@ -313,11 +330,18 @@ around_describe(struct around *around, const struct sender *sender,
 	    sender, manifest, &manifest->pointers, &manifest->pointer_count,
 	    error) == -1)
 		return -1;
-	if (around->upload->companion_limit == 0)
+	if (around->upload->companion_limit > 0 && describe(seen->companions,
+	    around->companions, seen->companion_count, sender, manifest,
+	    &manifest->companions, &manifest->companion_count, error) == -1)
+		return -1;
+	if (manifest_paths_check(manifest, manifest->name, &trouble) == 0)
 		return 0;
-	return describe(seen->companions, around->companions,
-	    seen->companion_count, sender, manifest, &manifest->companions,
-	    &manifest->companion_count, error);
+	/* Whatever is strange about them, the checkpoint is committed. */
+	error_prefix(&trouble, "pointers and companions are left out");
+	log_failure(LOG_WARNING, "left_out", &trouble);
+	drop(&manifest->pointers, &manifest->pointer_count);
+	drop(&manifest->companions, &manifest->companion_count);
+	return 0;
 }
 
 const struct writer_directory *
