@@ -56,8 +56,10 @@ uint64_t writer_target(struct writer *writer);
 /**
  * writer_valid(writer, visit, context):
  * Visit the valid checkpoints, oldest commit first; ${resume} marks the
- * resume point.  The manifests stay alive as long as the writer.
- * Stops when ${visit} returns -1.
+ * resume point.  Stops when ${visit} returns -1.  ${visit} must not call the
+ * writer.  A manifest that the writer gave out stays alive while it is valid
+ * and for the next four that are dropped after it (memory must not grow with
+ * the number of commits): who needs it for longer copies what it needs.
  */
 void writer_valid(struct writer *writer, int (*visit)(void *context,
     const struct manifest *manifest, bool adopted, bool resume),
@@ -105,7 +107,9 @@ int writer_stored(struct writer *writer, uint64_t attempt,
 
 /**
  * writer_end(writer, attempt):
- * ${attempt} is given up.  Its chunks stay known for the next one.
+ * ${attempt} is given up.  Its chunks stay known for the next one.  When its
+ * manifest was sent already, they stay until a later one is durable: it may be
+ * what readers see.
  */
 void writer_end(struct writer *writer, uint64_t attempt);
 
@@ -121,6 +125,9 @@ struct writer_directory {
  * writer_commit(writer, attempt, manifest, directory, deadline, error):
  * Steps C2 and C3: decides retention, fills in term, attempt, keeps, resume,
  * committed, nodes; PUTs the manifest; asks whether this term still counts.
+ * Every chunk of ${manifest} must have come from writer_find or writer_stored.
+ * The manifest's attempt is ${attempt}, or a newer number when another attempt
+ * was committed meanwhile.
  * Return 0: durable, and ${manifest} is the writer's.  -1: ${manifest} is the
  * caller's; ERROR_SUPERSEDED (message says by whom); ERROR_NOT_DURABLE with
  * CAUSE_UNREACHABLE (the store did not answer: try again with the same
