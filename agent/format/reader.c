@@ -151,6 +151,14 @@ reader_locate(const struct reader *reader, const void *block,
 	return 0;
 }
 
+const uint8_t *
+reader_recent(const struct reader *reader, uint64_t *start, size_t *length)
+{
+	*start = reader->start;
+	*length = reader->length;
+	return reader->window;
+}
+
 bool
 reader_failed(const struct reader *reader)
 {

@@ -43,6 +43,14 @@ int reader_locate(const struct reader *reader, const void *block,
     uint64_t *offset);
 
 /**
+ * reader_recent(reader, start, length):
+ * The window that was handed over last: *${length} bytes of the source from
+ * offset *${start} on, until libarchive is used again.
+ */
+const uint8_t *reader_recent(const struct reader *reader, uint64_t *start,
+    size_t *length);
+
+/**
  * reader_fail(reader, error):
  * Say why libarchive gave up: the source's own error when reading failed
  * (reader_failed), else ERROR_DAMAGED with libarchive's text.  Return -1.

@@ -14,7 +14,8 @@
 
 #define LOCAL_SIZE 30		/* local file header without its texts */
 #define TEXT_MAXIMUM 65535	/* of the name, and of the extra field */
-#define LOOK_NEAR 1024		/* torch pads its extra field to 64 bytes */
+#define LOOK_NEAR 8192		/* torch pads to 64 bytes, or 4096 if asked */
+#define LOOK_FAR (LOCAL_SIZE + 2 * TEXT_MAXIMUM)
 
 /* What listing needs beside the result. */
 struct lister {
@@ -22,7 +23,7 @@ struct lister {
 	struct reader *reader;
 	struct zip *zip;
 	uint64_t free_from;	/* what lies before belongs to a member */
-	uint8_t before[LOCAL_SIZE + 2 * TEXT_MAXIMUM];
+	uint8_t before[LOOK_FAR];
 };
 
 static int
@@ -38,16 +39,44 @@ number_16(const uint8_t *bytes)
 	return bytes[0] | (unsigned)bytes[1] << 8;
 }
 
-/* Fill `before` from ${from} on, in windows. */
+/* A local header: what was found of it. */
+struct local {
+	const char *name;
+	size_t length;
+};
+
+/*
+ * The local header that ends behind the last of ${size} bytes.  It says how
+ * long it is, so look back for one that says just that.
+ */
+static bool
+find_header(const uint8_t *bytes, size_t size, struct local *local)
+{
+	for (size_t i = size < LOCAL_SIZE ? 0 : size - LOCAL_SIZE + 1;
+	    i-- > 0;) {
+		size_t texts = size - i - LOCAL_SIZE;
+
+		if (bytes[i] == 'P' && memcmp(bytes + i, "PK\3\4", 4) == 0 &&
+		    number_16(bytes + i + 26) + number_16(bytes + i + 28) ==
+		    texts) {
+			local->name = (const char *)bytes + i + LOCAL_SIZE;
+			local->length = number_16(bytes + i + 26);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Fill `before` with the ${size} bytes before ${offset}, in windows. */
 static int
-read_before(struct lister *lister, uint64_t from, size_t size,
+read_before(struct lister *lister, uint64_t offset, size_t size,
     struct error *error)
 {
 	for (size_t at = 0; at < size; at += WINDOW_SIZE) {
 		size_t part = size - at < WINDOW_SIZE ? size - at :
 		    WINDOW_SIZE;
 
-		if (source_read(lister->source, from + at,
+		if (source_read(lister->source, offset - size + at,
 		    lister->before + at, part, error) != 0) {
 			lister->zip->failed = true;
 			return -1;
@@ -57,34 +86,34 @@ read_before(struct lister *lister, uint64_t from, size_t size,
 }
 
 /*
- * The local header that ends at ${offset}: its name.  The header says how long
- * it is, so look back for one that says just that.  Return 1, 0 when there is
- * none within ${reach} bytes, or -1 when it could not be read.
+ * The local header that ends at ${offset}.  libarchive has just read it, so
+ * most often no byte need be read again.  Return 1, 0 when there is none, or
+ * -1 when it could not be read.
  */
 static int
-find_local(struct lister *lister, uint64_t offset, size_t reach,
-    const char **name, size_t *length, struct error *error)
+find_local(struct lister *lister, uint64_t offset, struct local *local,
+    struct error *error)
 {
-	uint64_t from = lister->free_from;
-	const uint8_t *bytes = lister->before;
-	size_t size;
+	static const size_t reaches[] = { LOOK_NEAR, LOOK_FAR };
+	uint64_t start, free_from = lister->free_from;
+	size_t length;
+	const uint8_t *recent = reader_recent(lister->reader, &start, &length);
+	uint64_t from = start < free_from ? free_from : start;
 
-	if (offset - from > reach)
-		from = offset - reach;
-	size = (size_t)(offset - from);
-	if (read_before(lister, from, size, error) != 0)
-		return -1;
-	for (size_t i = size < LOCAL_SIZE ? 0 : size - LOCAL_SIZE + 1;
-	    i-- > 0;) {
-		size_t texts = size - i - LOCAL_SIZE;
+	if (offset < free_from)
+		return 0;
+	if (from <= offset && offset <= start + length &&
+	    find_header(recent + (from - start), (size_t)(offset - from),
+	    local))
+		return 1;
+	for (size_t i = 0; i < sizeof(reaches) / sizeof(reaches[0]); i++) {
+		size_t size = offset - free_from < reaches[i] ?
+		    (size_t)(offset - free_from) : reaches[i];
 
-		if (bytes[i] == 'P' && memcmp(bytes + i, "PK\3\4", 4) == 0 &&
-		    number_16(bytes + i + 26) + number_16(bytes + i + 28) ==
-		    texts) {
-			*name = (const char *)bytes + i + LOCAL_SIZE;
-			*length = number_16(bytes + i + 26);
+		if (read_before(lister, offset, size, error) != 0)
+			return -1;
+		if (find_header(lister->before, size, local))
 			return 1;
-		}
 	}
 	return 0;
 }
@@ -98,33 +127,27 @@ check_stored(struct lister *lister, struct zip_member *member,
     struct error *error)
 {
 	uint64_t directory = lister->zip->end.directory;
-	const char *name = NULL;
-	size_t length = 0;
-	int found = 0;
+	struct local local;
+	int found;
 
 	if (member->offset > directory ||
 	    member->length > directory - member->offset)
 		return error_set(error, ERROR_DAMAGED, CAUSE_OTHER, NULL,
 		    "its member at byte %" PRIu64 " does not end before the "
 		    "central directory", member->offset);
-	if (member->offset >= lister->free_from)
-		found = find_local(lister, member->offset, LOOK_NEAR, &name,
-		    &length, error);
-	if (found == 0 && member->offset >= lister->free_from)
-		found = find_local(lister, member->offset,
-		    sizeof(lister->before), &name, &length, error);
+	found = find_local(lister, member->offset, &local, error);
 	if (found < 0)
 		return -1;
 	if (found == 0)
 		return error_set(error, ERROR_DAMAGED, CAUSE_OTHER, NULL,
 		    "its member at byte %" PRIu64 " has no header of its own",
 		    member->offset);
-	if (memchr(name, '\0', length) != NULL)
+	if (memchr(local.name, '\0', local.length) != NULL)
 		return error_set(error, ERROR_DAMAGED, CAUSE_OTHER, NULL,
 		    "a member's name holds a NUL");
 	lister->free_from = member->offset + member->length;
 	free(member->name);
-	member->name = strndup(name, length);
+	member->name = strndup(local.name, local.length);
 	return member->name != NULL ? 0 : out_of_memory(error);
 }
 
