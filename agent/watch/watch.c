@@ -418,6 +418,7 @@ start_thread(struct watch *watch, struct error *error)
 	if (number != 0)
 		return error_set_errno(error, number, watch->folder,
 		    "cannot start the watching thread");
+	pthread_setname_np(watch->thread, "ckptsync-watch");
 	return 0;
 }
 
