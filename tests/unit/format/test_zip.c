@@ -147,6 +147,32 @@ test_hostile_members(void **state)
 	expect(zipper, FORMAT_TORN, "has 1 members and promises 2");
 }
 
+/* Names are kept as they are, whatever the locale and the bytes. */
+static void
+test_foreign_names(void **state)
+{
+	struct zipper *zipper = new_zipper();
+	struct holed holed = { .zipper = zipper };
+	struct source source = { .read_at = read_holed, .context = &holed,
+		.name = "names" };
+	struct format_report report;
+	struct error error = ERROR_INIT;
+
+	(void)state;
+	add_text(zipper, "a/gr\xc3\xb6\xc3\x9f" "e", "x");
+	add_text(zipper, "a/\xff\xfe", "y");
+	finish(zipper, false);
+	source.size = offset_of(zipper);
+	assert_ok(format_inspect(&source, "a.npz", &report, &error), error);
+	assert_int_equal(report.verdict, FORMAT_WHOLE);
+	assert_int_equal(report.record_count, 2);
+	assert_string_equal(report.records[0].name,
+	    "a/gr\xc3\xb6\xc3\x9f" "e");
+	assert_string_equal(report.records[1].name, "a/\xff\xfe");
+	format_report_free(&report);
+	free(zipper);
+}
+
 static void
 test_hostile_names(void **state)
 {
@@ -294,6 +320,7 @@ main(void)
 		cmocka_unit_test(test_end_records),
 		cmocka_unit_test(test_around_the_zip),
 		cmocka_unit_test(test_hostile_members),
+		cmocka_unit_test(test_foreign_names),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_zip64),
 		cmocka_unit_test(test_zip64_on_disk),
