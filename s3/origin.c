@@ -283,7 +283,7 @@ role_check(struct buffer *role, struct error *error)
 		role->data[length] = '\0';
 	for (size_t i = 0; i < length; i++)
 		if (!isalnum((unsigned char)role->data[i]) &&
-		    strchr("+=,.@_-/", role->data[i]) == NULL)
+		    strchr("+=,.@_-", role->data[i]) == NULL)
 			length = 0;
 	if (length == 0)
 		return error_set(error, ERROR_FAILED, CAUSE_DENIED, NULL,
