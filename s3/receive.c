@@ -2,23 +2,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "s3/attempt.h"
+#include "s3/exchange.h"
 #include "s3/call.h"
 #include "s3/receive.h"
 
 static bool
-is_object(const struct attempt *attempt)
+is_object(const struct exchange *exchange)
 {
-	const struct call *call = attempt->call;
+	const struct call *call = exchange->call;
 
 	return call->request->operation == S3_GET && call->accept == NULL &&
-	    attempt->head.status / 100 == 2;
+	    exchange->head.status / 100 == 2;
 }
 
 bool
-receive_is_paced(const struct attempt *attempt)
+receive_is_paced(const struct exchange *exchange)
 {
-	return is_object(attempt);
+	return is_object(exchange);
 }
 
 /* Where in the object the next byte for the sink lies. */
@@ -30,10 +30,10 @@ place(const struct call *call)
 
 /* Whether the head fits what was asked for; before the first byte. */
 static int
-head_check(struct attempt *attempt, struct error *error)
+head_check(struct exchange *exchange, struct error *error)
 {
-	struct call *call = attempt->call;
-	const struct head *head = &attempt->head;
+	struct call *call = exchange->call;
+	const struct head *head = &exchange->head;
 	const char *key = call->request->key;
 	bool ranged = call->request->length > 0 || place(call) > 0;
 
@@ -55,22 +55,22 @@ head_check(struct attempt *attempt, struct error *error)
 }
 
 static int
-object_bytes(struct attempt *attempt, const void *data, size_t length)
+object_bytes(struct exchange *exchange, const void *data, size_t length)
 {
-	struct call *call = attempt->call;
+	struct call *call = exchange->call;
 	struct s3_request *request = call->request;
 
 	if (call->delivered == call->delivered_before &&
-	    head_check(attempt, &attempt->local) != 0)
+	    head_check(exchange, &exchange->local) != 0)
 		return -1;
 	if (request->length > 0 &&
 	    length > request->length - call->delivered)
-		return error_set(&attempt->local, ERROR_DAMAGED, CAUSE_OTHER,
+		return error_set(&exchange->local, ERROR_DAMAGED, CAUSE_OTHER,
 		    request->key, "the server sent more than was asked for");
 	if (request->sink(request->context, data, length,
-	    &attempt->local) != 0) {
-		if (attempt->local.class == ERROR_NONE)
-			error_set(&attempt->local, ERROR_FAILED, CAUSE_OTHER,
+	    &exchange->local) != 0) {
+		if (exchange->local.class == ERROR_NONE)
+			error_set(&exchange->local, ERROR_FAILED, CAUSE_OTHER,
 			    request->key, "the bytes were not taken");
 		return -1;
 	}
@@ -79,16 +79,16 @@ object_bytes(struct attempt *attempt, const void *data, size_t length)
 }
 
 int
-receive_bytes(struct attempt *attempt, const void *data, size_t length)
+receive_bytes(struct exchange *exchange, const void *data, size_t length)
 {
-	struct buffer *answer = &attempt->answer;
-	bool kept = attempt->call->accept != NULL &&
-	    attempt->head.status / 100 == 2;
+	struct buffer *answer = &exchange->answer;
+	bool kept = exchange->call->accept != NULL &&
+	    exchange->head.status / 100 == 2;
 
-	if (is_object(attempt))
-		return object_bytes(attempt, data, length);
+	if (is_object(exchange))
+		return object_bytes(exchange, data, length);
 	if (kept)
-		return buffer_append(answer, data, length, &attempt->local);
+		return buffer_append(answer, data, length, &exchange->local);
 
 	/* Of an error only the beginning is wanted; the status tells what it
 	 * means also when the transfer ends here. */
@@ -97,19 +97,19 @@ receive_bytes(struct attempt *attempt, const void *data, size_t length)
 	if (room == 0)
 		return -1;
 	return buffer_append(answer, data, length < room ? length : room,
-	    &attempt->local);
+	    &exchange->local);
 }
 
 int
-receive_end(struct attempt *attempt, struct error *error)
+receive_end(struct exchange *exchange, struct error *error)
 {
-	struct call *call = attempt->call;
+	struct call *call = exchange->call;
 	struct s3_request *request = call->request;
-	const struct head *head = &attempt->head;
+	const struct head *head = &exchange->head;
 
 	/* An empty object: no byte came to check the head with. */
 	if (call->delivered == call->delivered_before &&
-	    head_check(attempt, error) != 0)
+	    head_check(exchange, error) != 0)
 		return -1;
 	if (head->has_total)
 		request->size = head->range_total;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct attempt;
+struct exchange;
 struct error;
 
 /*
@@ -17,20 +17,20 @@ struct error;
  * receive_is_paced(attempt):
  * Whether the body is an object's, which the request's rate holds back.
  */
-bool receive_is_paced(const struct attempt *attempt);
+bool receive_is_paced(const struct exchange *exchange);
 
 /**
  * receive_bytes(attempt, data, length):
- * Take in the next bytes.  -1: end the transfer (attempt->local says why, if
+ * Take in the next bytes.  -1: end the transfer (exchange->local says why, if
  * it is not the server's fault).
  */
-int receive_bytes(struct attempt *attempt, const void *data, size_t length);
+int receive_bytes(struct exchange *exchange, const void *data, size_t length);
 
 /**
  * receive_end(attempt, error):
  * After the last byte of a GET that succeeded: whether all came that was
  * asked for; fills the request's size.  Return 0, or -1.
  */
-int receive_end(struct attempt *attempt, struct error *error);
+int receive_end(struct exchange *exchange, struct error *error);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "s3/attempt.h"
+#include "s3/exchange.h"
 #include "s3/call.h"
 #include "s3/pool.h"
 #include "s3/service.h"
@@ -23,7 +23,7 @@
 /* A connection's place. */
 struct slot {
 	struct call *call;		/* NULL: free */
-	struct attempt *attempt;	/* made at first need, then kept */
+	struct exchange *exchange;	/* made at first need, then kept */
 	bool running;			/* its handle is in the multi handle */
 };
 
@@ -82,7 +82,7 @@ transfer_free(struct transfer *transfer)
 	if (transfer->has_thread)
 		pthread_join(transfer->thread, NULL);
 	for (unsigned i = 0; i < transfer->count; i++)
-		attempt_free(transfer->slots[i].attempt);
+		exchange_free(transfer->slots[i].exchange);
 	/* Closes the kept connections, which are noted in `sockets`. */
 	curl_multi_cleanup(transfer->multi);
 	free(transfer);
@@ -92,26 +92,26 @@ transfer_free(struct transfer *transfer)
 static void
 tell(const struct slot *slot)
 {
-	const struct attempt *attempt = slot->attempt;
+	const struct exchange *exchange = slot->exchange;
 	const struct call *call = slot->call;
 	const struct s3_request *request = call->request;
 	const char *key = request->key[0] != '\0' ? request->key : "(bucket)";
-	uint64_t bytes = attempt_sent(attempt) + attempt_received(attempt);
-	uint64_t took = clock_monotonic() - attempt->started;
+	uint64_t bytes = exchange_sent(exchange) + exchange_received(exchange);
+	uint64_t took = clock_monotonic() - exchange->started;
 
 	log_event(LOG_INFO, "request", LOG_FIELDS(
 	    LOG_TEXT_FIELD("method", call_method(call)),
 	    LOG_TEXT_FIELD("key", key),
-	    LOG_NUMBER_FIELD("status", (uint64_t)attempt->head.status),
+	    LOG_NUMBER_FIELD("status", (uint64_t)exchange->head.status),
 	    LOG_NUMBER_FIELD("body_bytes", bytes),
 	    LOG_NUMBER_FIELD("took_ms", took / CLOCK_MILLISECOND),
 	    LOG_NUMBER_FIELD("attempt", request->attempts),
-	    LOG_TEXT_FIELD("request_id", attempt->head.request_id)),
+	    LOG_TEXT_FIELD("request_id", exchange->head.request_id)),
 	    "%s %s %d, %llu bytes, %llu ms, attempt %u, request id %s",
-	    call_method(call), key, attempt->head.status,
+	    call_method(call), key, exchange->head.status,
 	    (unsigned long long)bytes,
 	    (unsigned long long)(took / CLOCK_MILLISECOND), request->attempts,
-	    attempt->head.request_id[0] != '\0' ? attempt->head.request_id :
+	    exchange->head.request_id[0] != '\0' ? exchange->head.request_id :
 	    "none");
 }
 
@@ -120,7 +120,7 @@ slot_stop(struct transfer *transfer, struct slot *slot)
 {
 	if (!slot->running)
 		return;
-	curl_multi_remove_handle(transfer->multi, slot->attempt->easy);
+	curl_multi_remove_handle(transfer->multi, slot->exchange->easy);
 	slot->running = false;
 }
 
@@ -209,7 +209,7 @@ slot_retry(struct transfer *transfer, struct slot *slot,
 static void
 slot_judge(struct transfer *transfer, struct slot *slot, CURLcode code)
 {
-	struct verdict verdict = verdict_of(slot->attempt, code);
+	struct verdict verdict = verdict_of(slot->exchange, code);
 
 	if (transfer->service->trace)
 		tell(slot);
@@ -225,15 +225,15 @@ slot_run(struct transfer *transfer, struct slot *slot,
 {
 	struct error *error = &slot->call->request->error;
 
-	if (slot->attempt == NULL)
-		slot->attempt = attempt_new(transfer->service,
+	if (slot->exchange == NULL)
+		slot->exchange = exchange_new(transfer->service,
 		    &transfer->sockets, error);
-	if (slot->attempt == NULL || attempt_prepare(slot->attempt, slot->call,
+	if (slot->exchange == NULL || exchange_prepare(slot->exchange, slot->call,
 	    keys, error) != 0) {
 		slot_finish(transfer, slot);
 		return;
 	}
-	if (curl_multi_add_handle(transfer->multi, slot->attempt->easy) !=
+	if (curl_multi_add_handle(transfer->multi, slot->exchange->easy) !=
 	    CURLM_OK) {
 		error_set(error, ERROR_FAILED, CAUSE_MEMORY,
 		    slot->call->request->key, "out of memory");
@@ -291,11 +291,11 @@ slot_advance(struct transfer *transfer, struct slot *slot, uint64_t now,
 	} else if (!slot->running) {
 		if (now >= call->not_before)
 			slot_start(transfer, slot, now);
-	} else if (slot->attempt->paused) {
-		if (now >= slot->attempt->resume_at)
-			attempt_resume(slot->attempt);
+	} else if (slot->exchange->paused) {
+		if (now >= slot->exchange->resume_at)
+			exchange_resume(slot->exchange);
 	}
-	if (tick && slot->running && attempt_is_silent(slot->attempt, now))
+	if (tick && slot->running && exchange_is_silent(slot->exchange, now))
 		slot_judge(transfer, slot, CURLE_OPERATION_TIMEDOUT);
 }
 
@@ -338,7 +338,7 @@ slot_of(struct transfer *transfer, CURL *easy)
 	for (unsigned i = 0; i < transfer->count; i++) {
 		struct slot *slot = &transfer->slots[i];
 
-		if (slot->running && slot->attempt->easy == easy)
+		if (slot->running && slot->exchange->easy == easy)
 			return slot;
 	}
 	return NULL;
@@ -372,8 +372,8 @@ next_wakeup(const struct transfer *transfer, uint64_t now)
 		if (slot->call == NULL)
 			continue;
 		if (slot->running)
-			own = slot->attempt->paused ?
-			    slot->attempt->resume_at : transfer->next_tick;
+			own = slot->exchange->paused ?
+			    slot->exchange->resume_at : transfer->next_tick;
 		else
 			own = slot->call->not_before;
 		if (own < next)

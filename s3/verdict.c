@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "s3/answer.h"
-#include "s3/attempt.h"
+#include "s3/exchange.h"
 #include "s3/call.h"
 #include "s3/receive.h"
 #include "s3/service.h"
@@ -34,15 +34,15 @@ is_one_of(const char *code, const char *const *codes)
 
 /* How a transfer failed that brought no answer, or half of one. */
 static struct verdict
-judge_transfer(struct attempt *attempt, CURLcode code)
+judge_transfer(struct exchange *exchange, CURLcode code)
 {
-	struct s3_request *request = attempt->call->request;
-	const char *text = attempt->curl_text[0] != '\0' ?
-	    attempt->curl_text : curl_easy_strerror(code);
+	struct s3_request *request = exchange->call->request;
+	const char *text = exchange->curl_text[0] != '\0' ?
+	    exchange->curl_text : curl_easy_strerror(code);
 
 	error_set(&request->error, ERROR_FAILED, CAUSE_UNREACHABLE,
 	    request->key, "%s failed: %s (attempt %u)",
-	    call_method(attempt->call), text, request->attempts);
+	    call_method(exchange->call), text, request->attempts);
 	switch (code) {
 	case CURLE_OUT_OF_MEMORY:
 		request->error.cause = CAUSE_MEMORY;
@@ -69,16 +69,16 @@ judge_transfer(struct attempt *attempt, CURLcode code)
 }
 
 static void
-set_failure(struct attempt *attempt, int status,
+set_failure(struct exchange *exchange, int status,
     const struct answer_error *failure, enum error_cause cause)
 {
-	struct s3_request *request = attempt->call->request;
+	struct s3_request *request = exchange->call->request;
 	const char *id = failure->request_id[0] != '\0' ?
-	    failure->request_id : attempt->head.request_id;
+	    failure->request_id : exchange->head.request_id;
 
 	error_set(&request->error, ERROR_FAILED, cause, request->key,
 	    "%s failed: %d %s%s%s (%s%s%sattempt %u)",
-	    call_method(attempt->call), status,
+	    call_method(exchange->call), status,
 	    failure->code[0] != '\0' ? failure->code : "without a code",
 	    failure->message[0] != '\0' ? ": " : "", failure->message,
 	    id[0] != '\0' ? "request id " : "", id, id[0] != '\0' ? ", " : "",
@@ -87,61 +87,61 @@ set_failure(struct attempt *attempt, int status,
 
 /* The region of the bucket, when the answer says that it is another one. */
 static bool
-correct_region(struct attempt *attempt, int status,
+correct_region(struct exchange *exchange, int status,
     const struct answer_error *failure)
 {
 	static const char *const codes[] = { "PermanentRedirect",
 	    "TemporaryRedirect", "Redirect", "AuthorizationHeaderMalformed",
 	    "IllegalLocationConstraintException", NULL };
-	struct call *call = attempt->call;
-	const char *region = attempt->head.region[0] != '\0' ?
-	    attempt->head.region : failure->region;
+	struct call *call = exchange->call;
+	const char *region = exchange->head.region[0] != '\0' ?
+	    exchange->head.region : failure->region;
 	bool asks = is_one_of(failure->code, codes) || status / 100 == 3 ||
 	    (status == 400 && failure->code[0] == '\0');
 
 	if (!asks || call->region_corrected || region[0] == '\0' ||
-	    strcmp(region, attempt->region) == 0)
+	    strcmp(region, exchange->region) == 0)
 		return false;
 	call->region_corrected = true;
-	return service_set_region(attempt->service, region);
+	return service_set_region(exchange->service, region);
 }
 
 /* Signed with a clock that is not the server's. */
 static bool
-correct_clock(struct attempt *attempt, const struct answer_error *failure)
+correct_clock(struct exchange *exchange, const struct answer_error *failure)
 {
-	struct call *call = attempt->call;
-	time_t server = head_server_time(&attempt->head);
+	struct call *call = exchange->call;
+	time_t server = head_server_time(&exchange->head);
 
 	if (strcmp(failure->code, "RequestTimeTooSkewed") != 0 ||
 	    server == 0 || call->clock_corrections == 2 ||
-	    llabs((long long)server - (long long)attempt->signed_at) < 60)
+	    llabs((long long)server - (long long)exchange->signed_at) < 60)
 		return false;
 	call->clock_corrections++;
-	service_set_clock(attempt->service, server);
+	service_set_clock(exchange->service, server);
 	return true;
 }
 
 static bool
-renew_token(struct attempt *attempt, const struct answer_error *failure)
+renew_token(struct exchange *exchange, const struct answer_error *failure)
 {
 	static const char *const codes[] = { "ExpiredToken",
 	    "ExpiredTokenException", "TokenRefreshRequired", NULL };
-	struct call *call = attempt->call;
+	struct call *call = exchange->call;
 
 	if (!is_one_of(failure->code, codes) || call->token_renewed)
 		return false;
 	call->token_renewed = true;
-	return credentials_refuse(attempt->service->credentials,
-	    attempt->keys_number);
+	return credentials_refuse(exchange->service->credentials,
+	    exchange->keys_number);
 }
 
 /* The server's own canonical request differs from this one. */
 static void
-tell_signature(const struct attempt *attempt)
+tell_signature(const struct exchange *exchange)
 {
 	const char *name = "x-amz-security-token:";
-	const char *text = buffer_text(&attempt->canonical);
+	const char *text = buffer_text(&exchange->canonical);
 	const char *token = strstr(text, name);
 	const char *rest = token != NULL ? strchr(token, '\n') : NULL;
 
@@ -196,15 +196,15 @@ set_cure(struct error *error, int status, const char *code)
 }
 
 static struct verdict
-judge_refusal(struct attempt *attempt, int status,
+judge_refusal(struct exchange *exchange, int status,
     const struct answer_error *failure)
 {
 	static const char *const hashes[] = { "BadDigest",
 	    "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", NULL };
-	struct call *call = attempt->call;
+	struct call *call = exchange->call;
 	struct s3_request *request = call->request;
 
-	set_failure(attempt, status, failure, cause_of(call, status,
+	set_failure(exchange, status, failure, cause_of(call, status,
 	    failure->code));
 	set_cure(&request->error, status, failure->code);
 	if (is_one_of(failure->code, hashes)) {
@@ -230,25 +230,25 @@ judge_refusal(struct attempt *attempt, int status,
 }
 
 static struct verdict
-judge_status(struct attempt *attempt, int status,
+judge_status(struct exchange *exchange, int status,
     const struct answer_error *failure)
 {
-	struct call *call = attempt->call;
+	struct call *call = exchange->call;
 	enum retry_kind retry = retry_kind_of(status, failure->code);
 
 	if (correct_region(attempt, status, failure) ||
 	    correct_clock(attempt, failure) || renew_token(attempt, failure)) {
-		set_failure(attempt, status, failure, CAUSE_DENIED);
+		set_failure(exchange, status, failure, CAUSE_DENIED);
 		return corrected;
 	}
 	if (retry != RETRY_NEVER) {
-		set_failure(attempt, status, failure, CAUSE_UNREACHABLE);
-		return again(retry, attempt->head.retry_after);
+		set_failure(exchange, status, failure, CAUSE_UNREACHABLE);
+		return again(retry, exchange->head.retry_after);
 	}
 	/* The answer to HEAD has no body that says why. */
 	if (call->request->operation == S3_HEAD && !call->probing) {
 		call->probing = true;
-		set_failure(attempt, status, failure, CAUSE_OTHER);
+		set_failure(exchange, status, failure, CAUSE_OTHER);
 		return corrected;
 	}
 	/* An empty object has no first byte. */
@@ -261,21 +261,21 @@ judge_status(struct attempt *attempt, int status,
 }
 
 static struct verdict
-damaged_answer(struct attempt *attempt)
+damaged_answer(struct exchange *exchange)
 {
-	struct error *error = &attempt->call->request->error;
+	struct error *error = &exchange->call->request->error;
 
-	error_prefix(error, "%s (attempt %u)", call_method(attempt->call),
-	    attempt->call->request->attempts);
+	error_prefix(error, "%s (attempt %u)", call_method(exchange->call),
+	    exchange->call->request->attempts);
 	error->cause = CAUSE_UNREACHABLE;
 	return again(RETRY_FAULT, 0);
 }
 
 static struct verdict
-judge_head(struct attempt *attempt)
+judge_head(struct exchange *exchange)
 {
-	struct s3_request *request = attempt->call->request;
-	const struct head *head = &attempt->head;
+	struct s3_request *request = exchange->call->request;
+	const struct head *head = &exchange->head;
 
 	if (head->has_total) {
 		request->size = head->range_total;
@@ -291,11 +291,11 @@ judge_head(struct attempt *attempt)
 }
 
 static struct verdict
-judge_success(struct attempt *attempt)
+judge_success(struct exchange *exchange)
 {
-	struct call *call = attempt->call;
+	struct call *call = exchange->call;
 	struct s3_request *request = call->request;
-	const struct buffer *answer = &attempt->answer;
+	const struct buffer *answer = &exchange->answer;
 	struct answer_error failure;
 
 	if (request->operation == S3_HEAD)
@@ -326,32 +326,32 @@ has_everything(const struct call *call)
 }
 
 struct verdict
-verdict_of(struct attempt *attempt, CURLcode code)
+verdict_of(struct exchange *exchange, CURLcode code)
 {
-	struct call *call = attempt->call;
+	struct call *call = exchange->call;
 	struct s3_request *request = call->request;
-	int status = attempt->head.status;
+	int status = exchange->head.status;
 	struct answer_error failure;
 
 	if (status != 0) {
 		request->status = status;
-		request->server_time.tv_sec = head_server_time(&attempt->head);
+		request->server_time.tv_sec = head_server_time(&exchange->head);
 	}
-	if (attempt->local.class != ERROR_NONE) {
-		request->error = attempt->local;
+	if (exchange->local.class != ERROR_NONE) {
+		request->error = exchange->local;
 		return failed;
 	}
-	if (attempt->silence != NULL) {
+	if (exchange->silence != NULL) {
 		error_set(&request->error, ERROR_FAILED, CAUSE_UNREACHABLE,
 		    request->key, "%s failed: %s (attempt %u)",
-		    call_method(call), attempt->silence, request->attempts);
+		    call_method(call), exchange->silence, request->attempts);
 		return again(RETRY_TIMEOUT, 0);
 	}
 	if (status / 100 == 2 && (code == CURLE_OK || has_everything(call)))
 		return judge_success(attempt);
 	if (status / 100 <= 2)
 		return judge_transfer(attempt, code);
-	answer_read_error(attempt->answer.data, attempt->answer.length,
+	answer_read_error(exchange->answer.data, exchange->answer.length,
 	    &failure);
 	return judge_status(attempt, status, &failure);
 }

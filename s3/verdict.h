@@ -7,7 +7,7 @@
 
 #include "s3/retry.h"
 
-struct attempt;
+struct exchange;
 
 /*
  * What the outcome of one attempt means for its request.
@@ -26,6 +26,6 @@ struct verdict {
  * fails with if there is no other attempt.  Corrects region, clock and
  * credentials.
  */
-struct verdict verdict_of(struct attempt *attempt, CURLcode code);
+struct verdict verdict_of(struct exchange *exchange, CURLcode code);
 
 #endif

@@ -85,21 +85,21 @@ superseded_by(struct course *course, const struct term *newer)
 	return STEP_FAILED;
 }
 
-/* Look at the truth below ${below} (0: all) into the takeover's view. */
+/* Look at the truth below ${below} (0: all) into the takeover's glance. */
 static enum step
 look(struct course *course, const struct terms *terms, uint32_t below)
 {
 	const struct takeover_request *request = course->request;
-	const struct view_rules rules = { .below = below };
-	struct view *view = &course->takeover->view;
-	enum view_result result;
+	const struct glance_rules rules = { .below = below };
+	struct glance *glance = &course->takeover->glance;
+	enum glance_result result;
 
-	view_free(view, course->gathering);
-	result = view_look(request->backend, terms, &rules, course->gathering,
-	    view, NULL, course->error);
-	if (result == VIEW_FAILED)
+	glance_free(glance, course->gathering);
+	result = glance_look(request->backend, terms, &rules, course->gathering,
+	    glance, NULL, course->error);
+	if (result == GLANCE_FAILED)
 		return STEP_FAILED;
-	if (result == VIEW_GONE) {
+	if (result == GLANCE_GONE) {
 		if (++course->gone < GONE_MAXIMUM)
 			return pause_for_others(course);
 		course->error->class = ERROR_DAMAGED;
@@ -109,14 +109,14 @@ look(struct course *course, const struct terms *terms, uint32_t below)
 		    "--fallback, and go on in a new remote");
 		return STEP_FAILED;
 	}
-	if (view->needs_writer != NULL) {
-		feature_refuse(request->backend->name, view->needs_writer,
+	if (glance->needs_writer != NULL) {
+		feature_refuse(request->backend->name, glance->needs_writer,
 		    course->error);
 		return STEP_FAILED;
 	}
-	if (request->anew && (!view->open ||
-	    !takeover_own_holds(request->own, &view->term)))
-		return superseded_by(course, &view->term);
+	if (request->anew && (!glance->open ||
+	    !takeover_own_holds(request->own, &glance->term)))
+		return superseded_by(course, &glance->term);
 	return STEP_DONE;
 }
 
@@ -190,7 +190,7 @@ add_leftover(void *context, const struct backend_entry *entry,
 
 	key_parse(entry->key, &parts);
 	if (parts.kind != KEY_CHUNK || entry->size == 0 ||
-	    parts.attempt <= takeover->view.newest_attempt)
+	    parts.attempt <= takeover->glance.newest_attempt)
 		return 0;
 	/* Room for 64, then doubled whenever a power of two is full. */
 	if (count == 0 || (count >= 64 && (count & (count - 1)) == 0)) {
@@ -216,9 +216,9 @@ list_leftovers(struct course *course)
 	char prefix[KEY_SIZE];
 
 	takeover->leftover_count = 0;
-	if (!takeover->view.open)
+	if (!takeover->glance.open)
 		return STEP_DONE;
-	key_term_object(&takeover->view.term, "chunks/", prefix);
+	key_term_object(&takeover->glance.term, "chunks/", prefix);
 	return backend_list(course->request->backend, prefix, false,
 	    add_leftover, takeover, course->error) == 0 ? STEP_DONE :
 	    STEP_FAILED;
@@ -249,27 +249,27 @@ static enum step
 open_term(struct course *course)
 {
 	const struct takeover_request *request = course->request;
-	const struct view *view = &course->takeover->view;
+	const struct glance *glance = &course->takeover->glance;
 	struct opening opening = { .term = course->takeover->term,
-		.nodes = request->nodes, .adopted_count = view->count };
+		.nodes = request->nodes, .adopted_count = glance->count };
 	enum step step = STEP_FAILED;
 	struct buffer buffer;
 	char key[KEY_SIZE];
 	size_t i;
 
 	buffer_init(&buffer, MANIFEST_SIZE_MAXIMUM);
-	opening.adopted = calloc(view->count + 1, sizeof(*opening.adopted));
+	opening.adopted = calloc(glance->count + 1, sizeof(*opening.adopted));
 	if (opening.adopted == NULL) {
 		error_set(course->error, ERROR_FAILED, CAUSE_MEMORY, NULL,
 		    "out of memory");
 		goto out;
 	}
-	for (i = 0; i < view->count; i++) {
-		opening.adopted[i].key = view->valid[i]->key;
-		opening.adopted[i].name = view->valid[i]->name;
+	for (i = 0; i < glance->count; i++) {
+		opening.adopted[i].key = glance->valid[i]->key;
+		opening.adopted[i].name = glance->valid[i]->name;
 	}
-	if (view->resume != SIZE_MAX)
-		opening.resume = view->valid[view->resume]->key;
+	if (glance->resume != SIZE_MAX)
+		opening.resume = glance->valid[glance->resume]->key;
 	key_term_object(&opening.term, "open.json", key);
 	takeover_own_add(request->own, &opening.term);
 	if (opening_write(&opening, request->identity, &buffer,
@@ -346,7 +346,7 @@ takeover_run(const struct takeover_request *request,
 void
 takeover_free(struct takeover *takeover)
 {
-	view_free(&takeover->view, NULL);
+	glance_free(&takeover->glance, NULL);
 	free(takeover->leftovers);
 	*takeover = (struct takeover){ 0 };
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "store/key.h"
-#include "store/view.h"
+#include "store/glance.h"
 
 struct backend;
 struct error;
@@ -53,7 +53,7 @@ struct takeover_leftover {
 /* What a takeover gave. */
 struct takeover {
 	struct term term;	/* the new one */
-	struct view view;	/* what was adopted, and from which term */
+	struct glance glance;	/* what was adopted, and from which term */
 	struct takeover_leftover *leftovers;
 	size_t leftover_count;
 };

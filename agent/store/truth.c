@@ -9,7 +9,7 @@
 #include "store/gathering.h"
 #include "store/opening.h"
 #include "store/terms.h"
-#include "store/view.h"
+#include "store/glance.h"
 
 /* How often a reader starts over (DESIGN 5). */
 #define ROUNDS 3
@@ -18,11 +18,11 @@
 #define SUGGESTIONS 5
 
 /*
- * Whether no term above the one in ${view} is open now: 1, 0, or -1.  With
+ * Whether no term above the one in ${glance} is open now: 1, 0, or -1.  With
  * none open before, none may be open now.
  */
 static int
-still_highest(struct backend *backend, uint32_t node, const struct view *view,
+still_highest(struct backend *backend, uint32_t node, const struct glance *glance,
     struct error *error)
 {
 	struct opening *opening;
@@ -33,8 +33,8 @@ still_highest(struct backend *backend, uint32_t node, const struct view *view,
 	if (terms_list(backend, node, &terms, error) != 0)
 		return -1;
 	for (i = terms.count; i > 0 && result == 1; i--) {
-		if (view->open && terms.items[i - 1].number <=
-		    view->term.number)
+		if (glance->open && terms.items[i - 1].number <=
+		    glance->term.number)
 			break;
 		opening = opening_get(backend, &terms.items[i - 1], error);
 		if (opening != NULL || error->class == ERROR_DAMAGED ||
@@ -48,38 +48,38 @@ still_highest(struct backend *backend, uint32_t node, const struct view *view,
 	return result;
 }
 
-/* One round.  VIEW_GONE: start over. */
-static enum view_result
+/* One round.  GLANCE_GONE: start over. */
+static enum glance_result
 look_once(struct backend *backend, uint32_t node,
-    const struct view_rules *rules, struct gathering *gathering,
-    struct view *view, struct error *damaged, struct error *error)
+    const struct glance_rules *rules, struct gathering *gathering,
+    struct glance *glance, struct error *damaged, struct error *error)
 {
-	enum view_result result;
+	enum glance_result result;
 	struct terms terms;
 	int highest;
 
 	if (terms_list(backend, node, &terms, error) != 0)
-		return VIEW_FAILED;
+		return GLANCE_FAILED;
 	if (damaged != NULL)
 		error_clear(damaged);
-	result = view_look(backend, &terms, rules, gathering, view, damaged,
+	result = glance_look(backend, &terms, rules, gathering, glance, damaged,
 	    error);
 	terms_free(&terms);
-	if (result != VIEW_DONE)
+	if (result != GLANCE_DONE)
 		return result;
-	highest = still_highest(backend, node, view, error);
+	highest = still_highest(backend, node, glance, error);
 	if (highest == 1)
-		return VIEW_DONE;
-	view_free(view, gathering);
+		return GLANCE_DONE;
+	glance_free(glance, gathering);
 	if (highest < 0)
-		return VIEW_FAILED;
+		return GLANCE_FAILED;
 	error_set(error, ERROR_FAILED, CAUSE_UNREACHABLE, backend->name,
 	    "new agents take over faster than the remote can be read");
-	return VIEW_GONE;
+	return GLANCE_GONE;
 }
 
 static struct truth *
-truth_new(struct view *view, struct error *error)
+truth_new(struct glance *glance, struct error *error)
 {
 	struct truth *truth = calloc(1, sizeof(*truth));
 
@@ -88,14 +88,14 @@ truth_new(struct view *view, struct error *error)
 		    "out of memory");
 		return NULL;
 	}
-	truth->term = view->term;
-	truth->agent = view->agent;
-	truth->valid = view->valid;
-	truth->count = view->count;
-	truth->resume = view->resume;
-	view->agent = NULL;
-	view->valid = NULL;
-	view->count = 0;
+	truth->term = glance->term;
+	truth->agent = glance->agent;
+	truth->valid = glance->valid;
+	truth->count = glance->count;
+	truth->resume = glance->resume;
+	glance->agent = NULL;
+	glance->valid = NULL;
+	glance->count = 0;
 	return truth;
 }
 
@@ -117,10 +117,10 @@ read_truth(struct backend *backend, uint32_t node, struct error *damaged,
     struct error *error)
 {
 	struct gathering *gathering = gathering_new(backend);
-	struct view_rules rules = { .surviving = damaged != NULL };
-	enum view_result result = VIEW_GONE;
+	struct glance_rules rules = { .surviving = damaged != NULL };
+	enum glance_result result = GLANCE_GONE;
 	struct truth *truth = NULL;
-	struct view view = { 0 };
+	struct glance glance = { 0 };
 	int round;
 
 	if (gathering == NULL) {
@@ -128,21 +128,21 @@ read_truth(struct backend *backend, uint32_t node, struct error *damaged,
 		    "out of memory");
 		return NULL;
 	}
-	for (round = 0; round < ROUNDS && result == VIEW_GONE; round++) {
+	for (round = 0; round < ROUNDS && result == GLANCE_GONE; round++) {
 		rules.last = round == ROUNDS - 1;
-		result = look_once(backend, node, &rules, gathering, &view,
+		result = look_once(backend, node, &rules, gathering, &glance,
 		    damaged, error);
 	}
-	if (result == VIEW_DONE && view.count > 0) {
-		truth = truth_new(&view, error);
-	} else if (result == VIEW_DONE) {
+	if (result == GLANCE_DONE && glance.count > 0) {
+		truth = truth_new(&glance, error);
+	} else if (result == GLANCE_DONE) {
 		say_nothing(backend, damaged, error);
-	} else if (result == VIEW_GONE && error->cause == CAUSE_NOT_FOUND) {
+	} else if (result == GLANCE_GONE && error->cause == CAUSE_NOT_FOUND) {
 		error->class = ERROR_DAMAGED;
 		error->cause = CAUSE_OTHER;
 		error_prefix(error, "a valid checkpoint's manifest");
 	}
-	view_free(&view, NULL);
+	glance_free(&glance, NULL);
 	gathering_free(gathering);
 	return truth;
 }

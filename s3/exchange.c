@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/rate.h"
-#include "s3/attempt.h"
+#include "s3/exchange.h"
 #include "s3/call.h"
 #include "s3/receive.h"
 #include "s3/service.h"
@@ -32,37 +32,37 @@ struct headers {
 	char range[64];
 };
 
-struct attempt *
-attempt_new(struct service *service, struct sockets *sockets,
+struct exchange *
+exchange_new(struct service *service, struct sockets *sockets,
     struct error *error)
 {
-	struct attempt *attempt = calloc(1, sizeof(*attempt));
+	struct exchange *exchange = calloc(1, sizeof(*exchange));
 
-	if (attempt == NULL || (attempt->easy = curl_easy_init()) == NULL) {
-		free(attempt);
+	if (exchange == NULL || (exchange->easy = curl_easy_init()) == NULL) {
+		free(exchange);
 		error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
 		    "out of memory");
 		return NULL;
 	}
-	attempt->service = service;
-	attempt->sockets = sockets;
-	buffer_init(&attempt->url, URL_LIMIT);
-	buffer_init(&attempt->canonical, CANONICAL_LIMIT);
-	buffer_init(&attempt->answer, CALL_ERROR_LIMIT);
-	return attempt;
+	exchange->service = service;
+	exchange->sockets = sockets;
+	buffer_init(&exchange->url, URL_LIMIT);
+	buffer_init(&exchange->canonical, CANONICAL_LIMIT);
+	buffer_init(&exchange->answer, CALL_ERROR_LIMIT);
+	return exchange;
 }
 
 void
-attempt_free(struct attempt *attempt)
+exchange_free(struct exchange *exchange)
 {
-	if (attempt == NULL)
+	if (exchange == NULL)
 		return;
-	curl_easy_cleanup(attempt->easy);
-	curl_slist_free_all(attempt->headers);
-	buffer_free(&attempt->url);
-	buffer_free(&attempt->canonical);
-	buffer_free(&attempt->answer);
-	free(attempt);
+	curl_easy_cleanup(exchange->easy);
+	curl_slist_free_all(exchange->headers);
+	buffer_free(&exchange->url);
+	buffer_free(&exchange->canonical);
+	buffer_free(&exchange->answer);
+	free(exchange);
 }
 
 static void
@@ -94,16 +94,16 @@ range_add(const struct call *call, struct headers *headers)
 }
 
 static void
-headers_collect(struct attempt *attempt, const struct keys *keys,
+headers_collect(struct exchange *exchange, const struct keys *keys,
     struct headers *headers)
 {
-	const struct call *call = attempt->call;
+	const struct call *call = exchange->call;
 	const struct s3_request *request = call->request;
 	uint8_t nothing[SHA256_SIZE];
 
-	endpoint_host(&attempt->service->endpoint, attempt->region,
+	endpoint_host(&exchange->service->endpoint, exchange->region,
 	    headers->host);
-	sign_stamp(attempt->signed_at, headers->stamp);
+	sign_stamp(exchange->signed_at, headers->stamp);
 	if (request->operation == S3_PUT) {
 		sha256_hex(request->sha256, headers->payload);
 	} else {
@@ -126,20 +126,20 @@ headers_collect(struct attempt *attempt, const struct keys *keys,
 }
 
 static int
-list_add(struct attempt *attempt, const char *line, struct error *error)
+list_add(struct exchange *exchange, const char *line, struct error *error)
 {
-	struct curl_slist *longer = curl_slist_append(attempt->headers, line);
+	struct curl_slist *longer = curl_slist_append(exchange->headers, line);
 
 	if (longer == NULL)
 		return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
 		    "out of memory");
-	attempt->headers = longer;
+	exchange->headers = longer;
 	return 0;
 }
 
 /* Hand the headers to libcurl, which makes `Host` itself. */
 static int
-headers_list(struct attempt *attempt, const struct headers *headers,
+headers_list(struct exchange *exchange, const struct headers *headers,
     const char *authorization, struct error *error)
 {
 	char line[KEYS_TOKEN_SIZE + 64];
@@ -147,17 +147,17 @@ headers_list(struct attempt *attempt, const struct headers *headers,
 	for (size_t i = 1; i < headers->count; i++) {
 		snprintf(line, sizeof(line), "%s: %s", headers->fields[i].name,
 		    headers->fields[i].value);
-		if (list_add(attempt, line, error) != 0)
+		if (list_add(exchange, line, error) != 0)
 			return -1;
 	}
 	/* No waiting for "100 Continue" before a body. */
-	if (list_add(attempt, "Expect:", error) != 0)
+	if (list_add(exchange, "Expect:", error) != 0)
 		return -1;
-	return list_add(attempt, authorization, error);
+	return list_add(exchange, authorization, error);
 }
 
 static int
-authorization_make(struct attempt *attempt, const struct keys *keys,
+authorization_make(struct exchange *exchange, const struct keys *keys,
     const struct headers *headers, const struct sign_request *request,
     struct buffer *authorization, struct error *error)
 {
@@ -169,19 +169,19 @@ authorization_make(struct attempt *attempt, const struct keys *keys,
 
 	buffer_init(&names, 1024);
 	buffer_init(&string, 1024);
-	buffer_clear(&attempt->canonical);
-	if (sign_canonical(request, &attempt->canonical, &names, error) != 0 ||
-	    sign_string(&attempt->canonical, headers->stamp, attempt->region,
+	buffer_clear(&exchange->canonical);
+	if (sign_canonical(request, &exchange->canonical, &names, error) != 0 ||
+	    sign_string(&exchange->canonical, headers->stamp, exchange->region,
 	    "s3", &string, error) != 0)
 		goto out;
-	service_signing_key(attempt->service, keys, headers->stamp,
-	    attempt->region, key);
+	service_signing_key(exchange->service, keys, headers->stamp,
+	    exchange->region, key);
 	sign_signature(key, &string, signature);
 	explicit_bzero(key, sizeof(key));
 	result = buffer_format(authorization, error,
 	    "Authorization: AWS4-HMAC-SHA256 Credential=%s/%.8s/%s/s3/"
 	    "aws4_request, SignedHeaders=%s, Signature=%s", keys->access_key,
-	    headers->stamp, attempt->region, buffer_text(&names), signature);
+	    headers->stamp, exchange->region, buffer_text(&names), signature);
 out:
 	buffer_free(&names);
 	buffer_free(&string);
@@ -190,11 +190,11 @@ out:
 
 /* Address, headers and signature. */
 static int
-request_build(struct attempt *attempt, const struct keys *keys,
+request_build(struct exchange *exchange, const struct keys *keys,
     struct error *error)
 {
-	const struct call *call = attempt->call;
-	const struct endpoint *endpoint = &attempt->service->endpoint;
+	const struct call *call = exchange->call;
+	const struct endpoint *endpoint = &exchange->service->endpoint;
 	struct headers headers = { .count = 0 };
 	struct buffer path;
 	struct buffer query;
@@ -204,7 +204,7 @@ request_build(struct attempt *attempt, const struct keys *keys,
 	buffer_init(&path, URL_LIMIT);
 	buffer_init(&query, URL_LIMIT);
 	buffer_init(&authorization, 4096);
-	headers_collect(attempt, keys, &headers);
+	headers_collect(exchange, keys, &headers);
 	if (endpoint_path(endpoint, call->request->key, &path, error) != 0 ||
 	    sign_query(call->parameters, call->parameter_count, &query,
 	    error) != 0)
@@ -215,13 +215,13 @@ request_build(struct attempt *attempt, const struct keys *keys,
 	    .headers = headers.fields, .header_count = headers.count,
 	    .payload = headers.payload };
 
-	if (authorization_make(attempt, keys, &headers, &request,
+	if (authorization_make(exchange, keys, &headers, &request,
 	    &authorization, error) != 0 ||
-	    headers_list(attempt, &headers, buffer_text(&authorization),
+	    headers_list(exchange, &headers, buffer_text(&authorization),
 	    error) != 0)
 		goto out;
-	buffer_clear(&attempt->url);
-	result = buffer_format(&attempt->url, error, "%s://%s%s%s%s",
+	buffer_clear(&exchange->url);
+	result = buffer_format(&exchange->url, error, "%s://%s%s%s%s",
 	    endpoint_scheme(endpoint), headers.host, buffer_text(&path),
 	    query.length > 0 ? "?" : "", buffer_text(&query));
 out:
@@ -232,36 +232,36 @@ out:
 }
 
 static void
-pause_for_pace(struct attempt *attempt, struct rate *rate)
+pause_for_pace(struct exchange *exchange, struct rate *rate)
 {
 	uint64_t wait = rate_wait(rate);
 
 	if (wait < PAUSE_SHORTEST)
 		wait = PAUSE_SHORTEST;
-	attempt->paused = true;
-	attempt->resume_at = clock_monotonic() + wait;
+	exchange->paused = true;
+	exchange->resume_at = clock_monotonic() + wait;
 }
 
 static size_t
 on_read(char *data, size_t size, size_t count, void *context)
 {
-	struct attempt *attempt = context;
-	const struct s3_request *request = attempt->call->request;
-	uint64_t wanted = request->length - attempt->position;
+	struct exchange *exchange = context;
+	const struct s3_request *request = exchange->call->request;
+	uint64_t wanted = request->length - exchange->position;
 
 	if (wanted > size * count)
 		wanted = size * count;
 	if (wanted > 0 && request->rate != NULL) {
 		wanted = rate_allow(request->rate, wanted);
 		if (wanted == 0) {
-			pause_for_pace(attempt, request->rate);
+			pause_for_pace(exchange, request->rate);
 			return CURL_READFUNC_PAUSE;
 		}
 	}
 	if (wanted > 0 && source_read(request->body, request->offset +
-	    attempt->position, data, wanted, &attempt->local) != 0)
+	    exchange->position, data, wanted, &exchange->local) != 0)
 		return CURL_READFUNC_ABORT;
-	attempt->position += wanted;
+	exchange->position += wanted;
 	return wanted;
 }
 
@@ -269,45 +269,45 @@ on_read(char *data, size_t size, size_t count, void *context)
 static int
 on_seek(void *context, curl_off_t offset, int origin)
 {
-	struct attempt *attempt = context;
+	struct exchange *exchange = context;
 
 	if (origin != SEEK_SET || offset < 0 ||
-	    (uint64_t)offset > attempt->call->request->length)
+	    (uint64_t)offset > exchange->call->request->length)
 		return CURL_SEEKFUNC_FAIL;
-	attempt->position = (uint64_t)offset;
+	exchange->position = (uint64_t)offset;
 	return CURL_SEEKFUNC_OK;
 }
 
 static size_t
 on_header(char *data, size_t size, size_t count, void *context)
 {
-	struct attempt *attempt = context;
+	struct exchange *exchange = context;
 
-	head_read_line(&attempt->head, data, size * count);
+	head_read_line(&exchange->head, data, size * count);
 	/* A server in trouble gets no more requests on this connection. */
-	if (attempt->head.status >= 500)
-		curl_easy_setopt(attempt->easy, CURLOPT_FORBID_REUSE, 1L);
+	if (exchange->head.status >= 500)
+		curl_easy_setopt(exchange->easy, CURLOPT_FORBID_REUSE, 1L);
 	return size * count;
 }
 
 static size_t
 on_write(char *data, size_t size, size_t count, void *context)
 {
-	struct attempt *attempt = context;
-	struct rate *rate = attempt->call->request->rate;
+	struct exchange *exchange = context;
+	struct rate *rate = exchange->call->request->rate;
 	size_t length = size * count;
 
-	if (rate != NULL && receive_is_paced(attempt)) {
-		if (attempt->owed > 0)
-			attempt->owed -= rate_allow(rate, attempt->owed);
-		if (attempt->owed > 0) {
-			pause_for_pace(attempt, rate);
+	if (rate != NULL && receive_is_paced(exchange)) {
+		if (exchange->owed > 0)
+			exchange->owed -= rate_allow(rate, exchange->owed);
+		if (exchange->owed > 0) {
+			pause_for_pace(exchange, rate);
 			return CURL_WRITEFUNC_PAUSE;
 		}
 		/* All of it must be taken now: pay for it before the next. */
-		attempt->owed = length - rate_allow(rate, length);
+		exchange->owed = length - rate_allow(rate, length);
 	}
-	return receive_bytes(attempt, data, length) == 0 ? length : 0;
+	return receive_bytes(exchange, data, length) == 0 ? length : 0;
 }
 
 /* Connected: the request goes out now. */
@@ -315,24 +315,24 @@ static int
 on_begin(void *context, char *remote, char *local, int remote_port,
     int local_port)
 {
-	struct attempt *attempt = context;
+	struct exchange *exchange = context;
 
 	(void)remote;
 	(void)local;
 	(void)remote_port;
-	attempt->begun = clock_monotonic();
-	attempt->mark_time = attempt->begun;
-	attempt->mark_moved = 0;
-	attempt->fd = sockets_find(attempt->sockets, local_port);
+	exchange->begun = clock_monotonic();
+	exchange->mark_time = exchange->begun;
+	exchange->mark_moved = 0;
+	exchange->fd = sockets_find(exchange->sockets, local_port);
 	return CURL_PREREQFUNC_OK;
 }
 
 static void
-options_connection(struct attempt *attempt)
+options_connection(struct exchange *exchange)
 {
-	struct service *service = attempt->service;
-	CURL *easy = attempt->easy;
-	bool fresh = attempt->call->fresh;
+	struct service *service = exchange->service;
+	CURL *easy = exchange->easy;
+	bool fresh = exchange->call->fresh;
 
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
@@ -351,28 +351,28 @@ options_connection(struct attempt *attempt)
 	curl_easy_setopt(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
 	if (service->ca_bundle != NULL)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, service->ca_bundle);
-	sockets_watch(attempt->sockets, easy);
+	sockets_watch(exchange->sockets, easy);
 }
 
 static void
-options_request(struct attempt *attempt)
+options_request(struct exchange *exchange)
 {
-	const struct call *call = attempt->call;
+	const struct call *call = exchange->call;
 	const char *method = call_method(call);
-	CURL *easy = attempt->easy;
+	CURL *easy = exchange->easy;
 
-	curl_easy_setopt(easy, CURLOPT_URL, buffer_text(&attempt->url));
-	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, attempt->headers);
+	curl_easy_setopt(easy, CURLOPT_URL, buffer_text(&exchange->url));
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->headers);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT,
 	    "ckptsync-s3/" CKPTSYNC_VERSION);
-	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, attempt->curl_text);
-	curl_easy_setopt(easy, CURLOPT_PRIVATE, attempt);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->curl_text);
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
 	if (call->request->operation == S3_PUT) {
 		curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
 		curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE,
 		    (curl_off_t)call->request->length);
 		curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE,
-		    attempt->service->upload_buffer);
+		    exchange->service->upload_buffer);
 		if (call->is_post)
 			curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 	} else if (strcmp(method, "HEAD") == 0) {
@@ -381,82 +381,82 @@ options_request(struct attempt *attempt)
 		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 	} else if (call->request->operation == S3_GET) {
 		curl_easy_setopt(easy, CURLOPT_BUFFERSIZE,
-		    attempt->service->download_buffer);
+		    exchange->service->download_buffer);
 	}
 	curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
-	curl_easy_setopt(easy, CURLOPT_READDATA, attempt);
+	curl_easy_setopt(easy, CURLOPT_READDATA, exchange);
 	curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
-	curl_easy_setopt(easy, CURLOPT_SEEKDATA, attempt);
+	curl_easy_setopt(easy, CURLOPT_SEEKDATA, exchange);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-	curl_easy_setopt(easy, CURLOPT_HEADERDATA, attempt);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
-	curl_easy_setopt(easy, CURLOPT_WRITEDATA, attempt);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_begin);
-	curl_easy_setopt(easy, CURLOPT_PREREQDATA, attempt);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, exchange);
 }
 
 static void
-forget_last(struct attempt *attempt)
+forget_last(struct exchange *exchange)
 {
-	curl_easy_reset(attempt->easy);
-	curl_slist_free_all(attempt->headers);
-	attempt->headers = NULL;
-	attempt->curl_text[0] = '\0';
-	memset(&attempt->head, 0, sizeof(attempt->head));
-	buffer_free(&attempt->answer);
-	error_clear(&attempt->local);
-	attempt->silence = NULL;
-	attempt->position = 0;
-	attempt->owed = 0;
-	attempt->paused = false;
-	attempt->begun = 0;
-	attempt->sent_at = 0;
-	attempt->fd = -1;
+	curl_easy_reset(exchange->easy);
+	curl_slist_free_all(exchange->headers);
+	exchange->headers = NULL;
+	exchange->curl_text[0] = '\0';
+	memset(&exchange->head, 0, sizeof(exchange->head));
+	buffer_free(&exchange->answer);
+	error_clear(&exchange->local);
+	exchange->silence = NULL;
+	exchange->position = 0;
+	exchange->owed = 0;
+	exchange->paused = false;
+	exchange->begun = 0;
+	exchange->sent_at = 0;
+	exchange->fd = -1;
 }
 
 int
-attempt_prepare(struct attempt *attempt, struct call *call,
+exchange_prepare(struct exchange *exchange, struct call *call,
     const struct keys *keys, struct error *error)
 {
-	forget_last(attempt);
-	attempt->call = call;
-	attempt->started = clock_monotonic();
-	attempt->answer.limit = call->accept != NULL ? CALL_ANSWER_LIMIT :
+	forget_last(exchange);
+	exchange->call = call;
+	exchange->started = clock_monotonic();
+	exchange->answer.limit = call->accept != NULL ? CALL_ANSWER_LIMIT :
 	    CALL_ERROR_LIMIT;
-	service_get_region(attempt->service, attempt->region);
-	attempt->signed_at = service_now(attempt->service);
-	attempt->keys_number = keys->number;
+	service_get_region(exchange->service, exchange->region);
+	exchange->signed_at = service_now(exchange->service);
+	exchange->keys_number = keys->number;
 	call->delivered_before = call->delivered;
 	call->request->attempts++;
-	if (request_build(attempt, keys, error) != 0)
+	if (request_build(exchange, keys, error) != 0)
 		return -1;
-	options_connection(attempt);
-	options_request(attempt);
+	options_connection(exchange);
+	options_request(exchange);
 	return 0;
 }
 
 uint64_t
-attempt_sent(const struct attempt *attempt)
+exchange_sent(const struct exchange *exchange)
 {
 	curl_off_t bytes = 0;
 
-	curl_easy_getinfo(attempt->easy, CURLINFO_SIZE_UPLOAD_T, &bytes);
+	curl_easy_getinfo(exchange->easy, CURLINFO_SIZE_UPLOAD_T, &bytes);
 	return (uint64_t)bytes;
 }
 
 uint64_t
-attempt_received(const struct attempt *attempt)
+exchange_received(const struct exchange *exchange)
 {
 	curl_off_t bytes = 0;
 
-	curl_easy_getinfo(attempt->easy, CURLINFO_SIZE_DOWNLOAD_T, &bytes);
+	curl_easy_getinfo(exchange->easy, CURLINFO_SIZE_DOWNLOAD_T, &bytes);
 	return (uint64_t)bytes;
 }
 
 static bool
-all_is_sent(const struct attempt *attempt, uint64_t sent, uint64_t unsent)
+all_is_sent(const struct exchange *exchange, uint64_t sent, uint64_t unsent)
 {
-	const struct s3_request *request = attempt->call->request;
+	const struct s3_request *request = exchange->call->request;
 
 	if (unsent > 0)
 		return false;
@@ -464,40 +464,40 @@ all_is_sent(const struct attempt *attempt, uint64_t sent, uint64_t unsent)
 }
 
 bool
-attempt_is_silent(struct attempt *attempt, uint64_t now)
+exchange_is_silent(struct exchange *exchange, uint64_t now)
 {
-	const struct service *service = attempt->service;
-	uint64_t sent = attempt_sent(attempt);
-	uint64_t unsent = sockets_unsent(attempt->fd);
-	uint64_t moved = sent + attempt_received(attempt);
+	const struct service *service = exchange->service;
+	uint64_t sent = exchange_sent(exchange);
+	uint64_t unsent = sockets_unsent(exchange->fd);
+	uint64_t moved = sent + exchange_received(exchange);
 
 	/* libcurl limits the time to connect itself. */
-	if (attempt->begun == 0)
+	if (exchange->begun == 0)
 		return false;
 	/* What the kernel still holds has not gone anywhere yet. */
 	moved -= unsent < moved ? unsent : moved;
-	if (attempt->head.status == 0 && all_is_sent(attempt, sent, unsent)) {
-		if (attempt->sent_at == 0)
-			attempt->sent_at = now;
-		if (now - attempt->sent_at > service->first_byte_timeout)
-			attempt->silence = "the server did not answer in time";
-		return attempt->silence != NULL;
+	if (exchange->head.status == 0 && all_is_sent(exchange, sent, unsent)) {
+		if (exchange->sent_at == 0)
+			exchange->sent_at = now;
+		if (now - exchange->sent_at > service->first_byte_timeout)
+			exchange->silence = "the server did not answer in time";
+		return exchange->silence != NULL;
 	}
-	if (attempt->paused || moved < attempt->mark_moved ||
-	    (moved - attempt->mark_moved > 0 && moved - attempt->mark_moved >=
-	    (now - attempt->mark_time) / CLOCK_SECOND)) {
-		attempt->mark_moved = moved;
-		attempt->mark_time = now;
+	if (exchange->paused || moved < exchange->mark_moved ||
+	    (moved - exchange->mark_moved > 0 && moved - exchange->mark_moved >=
+	    (now - exchange->mark_time) / CLOCK_SECOND)) {
+		exchange->mark_moved = moved;
+		exchange->mark_time = now;
 	}
-	if (now - attempt->mark_time > service->stall_timeout)
-		attempt->silence = "the transfer stalled";
-	return attempt->silence != NULL;
+	if (now - exchange->mark_time > service->stall_timeout)
+		exchange->silence = "the transfer stalled";
+	return exchange->silence != NULL;
 }
 
 void
-attempt_resume(struct attempt *attempt)
+exchange_resume(struct exchange *exchange)
 {
-	attempt->paused = false;
+	exchange->paused = false;
 	/* Its failure would end the transfer, which is seen then. */
-	curl_easy_pause(attempt->easy, CURLPAUSE_CONT);
+	curl_easy_pause(exchange->easy, CURLPAUSE_CONT);
 }

@@ -1,5 +1,5 @@
-#ifndef STORE_VIEW_H
-#define STORE_VIEW_H
+#ifndef STORE_GLANCE_H
+#define STORE_GLANCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct terms;
  * One look at the truth of a node (DESIGN 5), as truth_read and a takeover
  * need it.  Whether the term still counts afterwards is theirs to ask.
  */
-struct view {
+struct glance {
 	bool open;		/* there is an open term */
 	struct term term;	/* the highest open one */
 	char *agent;		/* who opened it */
@@ -31,29 +31,29 @@ struct view {
 };
 
 /* How to look. */
-struct view_rules {
+struct glance_rules {
 	uint32_t below;		/* only terms with a lower number; 0: all */
 	bool surviving;		/* leave out what is damaged */
 	bool last;		/* with surviving: what is gone is damaged too */
 };
 
-enum view_result { VIEW_FAILED = -1, VIEW_DONE, VIEW_GONE };
+enum glance_result { GLANCE_FAILED = -1, GLANCE_DONE, GLANCE_GONE };
 
 /**
- * view_look(backend, terms, rules, gathering, view, damaged, error):
- * Fill ${view} (view_free).  VIEW_GONE: something that is named is not there,
+ * glance_look(backend, terms, rules, gathering, glance, damaged, error):
+ * Fill ${glance} (glance_free).  GLANCE_GONE: something that is named is not there,
  * ${error} says what: look again from a new list of terms.  ${damaged} gets
  * the first error that was passed over (rules->surviving only; else NULL).
  */
-enum view_result view_look(struct backend *backend, const struct terms *terms,
-    const struct view_rules *rules, struct gathering *gathering,
-    struct view *view, struct error *damaged, struct error *error);
+enum glance_result glance_look(struct backend *backend, const struct terms *terms,
+    const struct glance_rules *rules, struct gathering *gathering,
+    struct glance *glance, struct error *damaged, struct error *error);
 
 /**
- * view_free(view, gathering):
- * Free what ${view} holds, not itself; the manifests go back to ${gathering}
+ * glance_free(glance, gathering):
+ * Free what ${glance} holds, not itself; the manifests go back to ${gathering}
  * (NULL: are freed too).  It may be freed twice.
  */
-void view_free(struct view *view, struct gathering *gathering);
+void glance_free(struct glance *glance, struct gathering *gathering);
 
 #endif

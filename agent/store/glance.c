@@ -1,4 +1,4 @@
-#include "store/view.h"
+#include "store/glance.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 
 struct look {
 	struct backend *backend;
-	const struct view_rules *rules;
+	const struct glance_rules *rules;
 	struct gathering *gathering;
-	struct view *view;
+	struct glance *glance;
 	struct error *damaged;
 	struct error *error;
 };
@@ -88,11 +88,11 @@ pass_over(const struct look *look, const struct error *failure)
 	return true;
 }
 
-static enum view_result
+static enum glance_result
 gone_or_failed(const struct look *look, const struct error *failure)
 {
 	*look->error = *failure;
-	return failure->cause == CAUSE_NOT_FOUND ? VIEW_GONE : VIEW_FAILED;
+	return failure->cause == CAUSE_NOT_FOUND ? GLANCE_GONE : GLANCE_FAILED;
 }
 
 static int
@@ -107,13 +107,13 @@ add_manifest_key(void *context, const struct backend_entry *entry,
 	return keys_add(context, entry->key, error);
 }
 
-/* The manifests of the view's term; a LIST is in the order of attempts. */
+/* The manifests of the glance's term; a LIST is in the order of attempts. */
 static int
 list_manifests(const struct look *look, struct keys *keys)
 {
 	char prefix[KEY_SIZE];
 
-	key_term_object(&look->view->term, "checkpoints/", prefix);
+	key_term_object(&look->glance->term, "checkpoints/", prefix);
 	return backend_list(look->backend, prefix, false, add_manifest_key,
 	    keys, look->error);
 }
@@ -122,14 +122,14 @@ list_manifests(const struct look *look, struct keys *keys)
 static int
 add_valid(const struct look *look, struct manifest *manifest)
 {
-	struct view *view = look->view;
+	struct glance *glance = look->glance;
 
-	if (manifest->needs_writer != NULL && view->needs_writer == NULL &&
-	    (view->needs_writer = strdup(manifest->needs_writer)) == NULL) {
+	if (manifest->needs_writer != NULL && glance->needs_writer == NULL &&
+	    (glance->needs_writer = strdup(manifest->needs_writer)) == NULL) {
 		gathering_give(look->gathering, manifest);
 		return no_memory(look->error);
 	}
-	view->valid[view->count++] = manifest;
+	glance->valid[glance->count++] = manifest;
 	return 0;
 }
 
@@ -138,35 +138,35 @@ add_valid(const struct look *look, struct manifest *manifest)
  * points, else the newest, else whatever is left.
  */
 static size_t
-next_resume(const struct view *view, size_t older_than)
+next_resume(const struct glance *glance, size_t older_than)
 {
 	size_t i;
 
-	for (i = older_than; i < view->count; i++)
-		if (view->valid[i]->role == ROLE_RESUME)
+	for (i = older_than; i < glance->count; i++)
+		if (glance->valid[i]->role == ROLE_RESUME)
 			return i;
-	for (i = 0; i < view->count; i++)
-		if (view->valid[i]->role == ROLE_RESUME)
+	for (i = 0; i < glance->count; i++)
+		if (glance->valid[i]->role == ROLE_RESUME)
 			return i;
-	return view->count > 0 ? 0 : SIZE_MAX;
+	return glance->count > 0 ? 0 : SIZE_MAX;
 }
 
 /* Fetch what ${keys} name, behind what is valid already. */
-static enum view_result
+static enum glance_result
 take_named(const struct look *look, const struct manifest_keep *named,
     size_t count, const char *resume)
 {
-	struct view *view = look->view;
+	struct glance *glance = look->glance;
 	const char **keys = calloc(count + 1, sizeof(*keys));
 	struct error *failures = calloc(count + 1, sizeof(*failures));
-	enum view_result result = VIEW_FAILED;
+	enum glance_result result = GLANCE_FAILED;
 	struct manifest **valid, *manifest;
 	size_t i;
 
-	valid = realloc(view->valid,
-	    (view->count + count + 1) * sizeof(*valid));
+	valid = realloc(glance->valid,
+	    (glance->count + count + 1) * sizeof(*valid));
 	if (valid != NULL)
-		view->valid = valid;
+		glance->valid = valid;
 	if (keys == NULL || failures == NULL || valid == NULL) {
 		no_memory(look->error);
 		goto out;
@@ -179,7 +179,7 @@ take_named(const struct look *look, const struct manifest_keep *named,
 		    keys[i]) == 0;
 
 		if (is_resume)
-			view->resume = view->count;
+			glance->resume = glance->count;
 		if (failures[i].class != ERROR_NONE) {
 			if (pass_over(look, &failures[i]))
 				continue;
@@ -190,7 +190,7 @@ take_named(const struct look *look, const struct manifest_keep *named,
 		if (manifest != NULL && add_valid(look, manifest) != 0)
 			goto out;
 	}
-	result = VIEW_DONE;
+	result = GLANCE_DONE;
 out:
 	free(keys);
 	free(failures);
@@ -199,162 +199,162 @@ out:
 
 /* The resume point must be the one that was named, or the next best. */
 static void
-settle_resume(struct view *view, const char *resume)
+settle_resume(struct glance *glance, const char *resume)
 {
-	if (view->resume == SIZE_MAX ||
-	    (view->resume < view->count &&
-	    strcmp(view->valid[view->resume]->key, resume) == 0))
+	if (glance->resume == SIZE_MAX ||
+	    (glance->resume < glance->count &&
+	    strcmp(glance->valid[glance->resume]->key, resume) == 0))
 		return;
-	view->resume = next_resume(view, view->resume);
+	glance->resume = next_resume(glance, glance->resume);
 }
 
 /* What the newest manifest of the term says. */
-static enum view_result
+static enum glance_result
 take_newest(const struct look *look, const char *key)
 {
-	struct view *view = look->view;
+	struct glance *glance = look->glance;
 	struct error failure;
 	struct manifest *newest;
-	enum view_result result;
+	enum glance_result result;
 	const char *resume;
 
 	gathering_fetch(look->gathering, &key, 1, &failure);
 	if (failure.class != ERROR_NONE)
 		return gone_or_failed(look, &failure);
 	newest = gathering_take(look->gathering, key);
-	free(view->valid);
-	view->valid = calloc(1, sizeof(*view->valid));
-	if (view->valid == NULL) {
+	free(glance->valid);
+	glance->valid = calloc(1, sizeof(*glance->valid));
+	if (glance->valid == NULL) {
 		gathering_give(look->gathering, newest);
 		no_memory(look->error);
-		return VIEW_FAILED;
+		return GLANCE_FAILED;
 	}
 	if (add_valid(look, newest) != 0)
-		return VIEW_FAILED;
+		return GLANCE_FAILED;
 	resume = newest->resume;
 	if (resume != NULL && *resume == '\0') {
 		resume = key;
-		view->resume = 0;
+		glance->resume = 0;
 	}
 	result = take_named(look, newest->keeps, newest->keep_count, resume);
-	if (result == VIEW_DONE)
-		settle_resume(view, resume);
+	if (result == GLANCE_DONE)
+		settle_resume(glance, resume);
 	return result;
 }
 
 /*
  * The truth as the manifests of the term tell it, from the newest one; older
- * ones only when that is damaged and what survives is wanted.  VIEW_DONE with
+ * ones only when that is damaged and what survives is wanted.  GLANCE_DONE with
  * nothing valid: none can be read.
  */
-static enum view_result
+static enum glance_result
 take_manifests(const struct look *look, const struct keys *keys)
 {
-	enum view_result result;
+	enum glance_result result;
 	struct key_parts parts;
 	size_t i;
 
 	for (i = keys->count; i > 0; i--) {
 		key_parse(keys->items[i - 1], &parts);
-		if (look->view->newest_attempt == 0)
-			look->view->newest_attempt = parts.attempt;
+		if (look->glance->newest_attempt == 0)
+			look->glance->newest_attempt = parts.attempt;
 		result = take_newest(look, keys->items[i - 1]);
-		if (result == VIEW_DONE || look->view->count > 0 ||
+		if (result == GLANCE_DONE || look->glance->count > 0 ||
 		    !pass_over(look, look->error))
 			return result;
 	}
-	return VIEW_DONE;
+	return GLANCE_DONE;
 }
 
-static enum view_result
+static enum glance_result
 take_term(const struct look *look, const struct opening *opening)
 {
-	struct view *view = look->view;
+	struct glance *glance = look->glance;
 	struct keys keys = { 0 };
-	enum view_result result;
+	enum glance_result result;
 
 	if (list_manifests(look, &keys) != 0)
-		result = VIEW_FAILED;
+		result = GLANCE_FAILED;
 	else
 		result = take_manifests(look, &keys);
 	keys_free(&keys);
-	if (result != VIEW_DONE || view->count > 0 || opening == NULL)
+	if (result != GLANCE_DONE || glance->count > 0 || opening == NULL)
 		return result;
 	/* No commit of its own yet: what it adopted. */
 	result = take_named(look, opening->adopted, opening->adopted_count,
 	    opening->resume);
-	if (result == VIEW_DONE)
-		settle_resume(view, opening->resume);
+	if (result == GLANCE_DONE)
+		settle_resume(glance, opening->resume);
 	return result;
 }
 
 /* Look into ${term}; *${open} says whether it is open. */
-static enum view_result
+static enum glance_result
 take_open(const struct look *look, const struct term *term, bool *open)
 {
-	struct view *view = look->view;
+	struct glance *glance = look->glance;
 	struct opening *opening;
 	struct error failure;
-	enum view_result result;
+	enum glance_result result;
 
 	opening = opening_get(look->backend, term, &failure);
 	*open = opening != NULL || failure.cause != CAUSE_NOT_FOUND;
 	if (!*open)
-		return VIEW_DONE;
+		return GLANCE_DONE;
 	if (opening == NULL && !pass_over(look, &failure)) {
 		*look->error = failure;
-		return VIEW_FAILED;
+		return GLANCE_FAILED;
 	}
-	view->open = true;
-	view->term = *term;
-	view->agent = opening == NULL ? strdup("an unknown host") :
+	glance->open = true;
+	glance->term = *term;
+	glance->agent = opening == NULL ? strdup("an unknown host") :
 	    opening->agent;
 	if (opening != NULL) {
-		view->needs_writer = opening->needs_writer;
+		glance->needs_writer = opening->needs_writer;
 		opening->agent = opening->needs_writer = NULL;
 	}
-	result = view->agent == NULL ? VIEW_FAILED : take_term(look, opening);
-	if (view->agent == NULL)
+	result = glance->agent == NULL ? GLANCE_FAILED : take_term(look, opening);
+	if (glance->agent == NULL)
 		no_memory(look->error);
 	opening_free(opening);
 	return result;
 }
 
-enum view_result
-view_look(struct backend *backend, const struct terms *terms,
-    const struct view_rules *rules, struct gathering *gathering,
-    struct view *view, struct error *damaged, struct error *error)
+enum glance_result
+glance_look(struct backend *backend, const struct terms *terms,
+    const struct glance_rules *rules, struct gathering *gathering,
+    struct glance *glance, struct error *damaged, struct error *error)
 {
-	const struct look look = { backend, rules, gathering, view, damaged,
+	const struct look look = { backend, rules, gathering, glance, damaged,
 		error };
-	enum view_result result = VIEW_DONE;
+	enum glance_result result = GLANCE_DONE;
 	bool open = false;
 	size_t i;
 
-	*view = (struct view){ .resume = SIZE_MAX };
-	for (i = terms->count; i > 0 && !open && result == VIEW_DONE; i--) {
+	*glance = (struct glance){ .resume = SIZE_MAX };
+	for (i = terms->count; i > 0 && !open && result == GLANCE_DONE; i--) {
 		if (rules->below == 0 ||
 		    terms->items[i - 1].number < rules->below)
 			result = take_open(&look, &terms->items[i - 1], &open);
 	}
-	if (result != VIEW_DONE)
-		view_free(view, gathering);
+	if (result != GLANCE_DONE)
+		glance_free(glance, gathering);
 	return result;
 }
 
 void
-view_free(struct view *view, struct gathering *gathering)
+glance_free(struct glance *glance, struct gathering *gathering)
 {
 	size_t i;
 
-	for (i = 0; i < view->count; i++) {
+	for (i = 0; i < glance->count; i++) {
 		if (gathering != NULL)
-			gathering_give(gathering, view->valid[i]);
+			gathering_give(gathering, glance->valid[i]);
 		else
-			manifest_free(view->valid[i]);
+			manifest_free(glance->valid[i]);
 	}
-	free(view->valid);
-	free(view->agent);
-	free(view->needs_writer);
-	*view = (struct view){ .resume = SIZE_MAX };
+	free(glance->valid);
+	free(glance->agent);
+	free(glance->needs_writer);
+	*glance = (struct glance){ .resume = SIZE_MAX };
 }

@@ -1,5 +1,5 @@
-#ifndef S3_ATTEMPT_H
-#define S3_ATTEMPT_H
+#ifndef S3_EXCHANGE_H
+#define S3_EXCHANGE_H
 
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct sockets;
  * One HTTP request on one libcurl handle: built and signed, its body read,
  * its answer taken in, its pace and its silence watched.  One thread.
  */
-struct attempt {
+struct exchange {
 	struct service *service;
 	struct sockets *sockets;
 	CURL *easy;
@@ -57,37 +57,37 @@ struct attempt {
 };
 
 /**
- * attempt_new(service, sockets, error) / attempt_free(attempt):
+ * exchange_new(service, sockets, error) / exchange_free(attempt):
  * Not while its handle is in a multi handle.
  */
-struct attempt *attempt_new(struct service *service, struct sockets *sockets,
+struct exchange *exchange_new(struct service *service, struct sockets *sockets,
     struct error *error);
-void attempt_free(struct attempt *attempt);
+void exchange_free(struct exchange *exchange);
 
 /**
- * attempt_prepare(attempt, call, keys, error):
+ * exchange_prepare(attempt, call, keys, error):
  * Build the next attempt of ${call}, ready for a multi handle.
  */
-int attempt_prepare(struct attempt *attempt, struct call *call,
+int exchange_prepare(struct exchange *exchange, struct call *call,
     const struct keys *keys, struct error *error);
 
 /**
- * attempt_is_silent(attempt, now):
+ * exchange_is_silent(attempt, now):
  * Whether nothing has moved for too long; `silence` says why.
  */
-bool attempt_is_silent(struct attempt *attempt, uint64_t now);
+bool exchange_is_silent(struct exchange *exchange, uint64_t now);
 
 /**
- * attempt_resume(attempt):
+ * exchange_resume(attempt):
  * Go on after a pause for the pace.
  */
-void attempt_resume(struct attempt *attempt);
+void exchange_resume(struct exchange *exchange);
 
 /**
- * attempt_sent(attempt) / attempt_received(attempt):
+ * exchange_sent(attempt) / exchange_received(attempt):
  * Bytes of bodies so far.
  */
-uint64_t attempt_sent(const struct attempt *attempt);
-uint64_t attempt_received(const struct attempt *attempt);
+uint64_t exchange_sent(const struct exchange *exchange);
+uint64_t exchange_received(const struct exchange *exchange);
 
 #endif
