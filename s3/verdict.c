@@ -220,7 +220,7 @@ judge_refusal(struct exchange *exchange, int status,
 		return done;
 	}
 	if (strcmp(failure->code, "SignatureDoesNotMatch") == 0)
-		tell_signature(attempt);
+		tell_signature(exchange);
 	if (status == 416) {
 		request->error.class = ERROR_DAMAGED;
 		error_cure(&request->error, "the object ends before the "
@@ -236,8 +236,8 @@ judge_status(struct exchange *exchange, int status,
 	struct call *call = exchange->call;
 	enum retry_kind retry = retry_kind_of(status, failure->code);
 
-	if (correct_region(attempt, status, failure) ||
-	    correct_clock(attempt, failure) || renew_token(attempt, failure)) {
+	if (correct_region(exchange, status, failure) ||
+	    correct_clock(exchange, failure) || renew_token(exchange, failure)) {
 		set_failure(exchange, status, failure, CAUSE_DENIED);
 		return corrected;
 	}
@@ -257,7 +257,7 @@ judge_status(struct exchange *exchange, int status,
 		error_clear(&call->request->error);
 		return done;
 	}
-	return judge_refusal(attempt, status, failure);
+	return judge_refusal(exchange, status, failure);
 }
 
 static struct verdict
@@ -284,7 +284,7 @@ judge_head(struct exchange *exchange)
 	} else {
 		error_set(&request->error, ERROR_FAILED, CAUSE_OTHER,
 		    request->key, "the server does not say the size");
-		return damaged_answer(attempt);
+		return damaged_answer(exchange);
 	}
 	error_clear(&request->error);
 	return done;
@@ -299,20 +299,20 @@ judge_success(struct exchange *exchange)
 	struct answer_error failure;
 
 	if (request->operation == S3_HEAD)
-		return judge_head(attempt);
+		return judge_head(exchange);
 	if (request->operation == S3_GET && call->accept == NULL) {
 		error_clear(&request->error);
-		return receive_end(attempt, &request->error) == 0 ? done :
+		return receive_end(exchange, &request->error) == 0 ? done :
 		    failed;
 	}
 	/* S3 can begin with 200 and fail then; that is a 500. */
 	if (answer_read_error(answer->data, answer->length, &failure) == 0)
-		return judge_status(attempt, 500, &failure);
+		return judge_status(exchange, 500, &failure);
 	error_clear(&request->error);
 	if (call->accept != NULL && call->accept(call->accept_context,
 	    answer->data, answer->length, &request->error) != 0)
 		return request->error.class == ERROR_DAMAGED ?
-		    damaged_answer(attempt) : failed;
+		    damaged_answer(exchange) : failed;
 	return done;
 }
 
@@ -348,10 +348,10 @@ verdict_of(struct exchange *exchange, CURLcode code)
 		return again(RETRY_TIMEOUT, 0);
 	}
 	if (status / 100 == 2 && (code == CURLE_OK || has_everything(call)))
-		return judge_success(attempt);
+		return judge_success(exchange);
 	if (status / 100 <= 2)
-		return judge_transfer(attempt, code);
+		return judge_transfer(exchange, code);
 	answer_read_error(exchange->answer.data, exchange->answer.length,
 	    &failure);
-	return judge_status(attempt, status, &failure);
+	return judge_status(exchange, status, &failure);
 }
