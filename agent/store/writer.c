@@ -102,7 +102,7 @@ add_leftovers(struct writer *writer, const struct takeover *takeover)
 		const struct takeover_leftover *leftover =
 		    &takeover->leftovers[i];
 
-		chunk = known_add(writer->known, &takeover->view.term,
+		chunk = known_add(writer->known, &takeover->glance.term,
 		    leftover->attempt, leftover->digest, leftover->size);
 		if (chunk == NULL)
 			return -1;
@@ -111,17 +111,17 @@ add_leftovers(struct writer *writer, const struct takeover *takeover)
 	return 0;
 }
 
-/* All manifests of ${view} are named, or none. */
+/* All manifests of ${glance} are named, or none. */
 static int
-name_all(struct writer *writer, const struct view *view)
+name_all(struct writer *writer, const struct glance *glance)
 {
 	size_t i;
 
-	for (i = 0; i < view->count; i++) {
-		if (known_name(writer->known, view->valid[i]) == 0)
+	for (i = 0; i < glance->count; i++) {
+		if (known_name(writer->known, glance->valid[i]) == 0)
 			continue;
 		while (i > 0)
-			known_unname(writer->known, view->valid[--i]);
+			known_unname(writer->known, glance->valid[--i]);
 		return -1;
 	}
 	return 0;
@@ -131,23 +131,23 @@ int
 writer_install(struct writer *writer, struct takeover *takeover,
     struct error *error)
 {
-	struct view *view = &takeover->view;
-	struct writer_item *items = calloc(view->count + 1, sizeof(*items));
+	struct glance *glance = &takeover->glance;
+	struct writer_item *items = calloc(glance->count + 1, sizeof(*items));
 	size_t i;
 
-	if (items == NULL || name_all(writer, view) != 0) {
+	if (items == NULL || name_all(writer, glance) != 0) {
 		free(items);
 		return no_memory(error);
 	}
 	for (i = 0; i < writer->count; i++)
 		known_unname(writer->known, writer->items[i].manifest);
 	writer->resume = SIZE_MAX;
-	for (i = 0; i < view->count; i++) {
-		size_t at = view->count - 1 - i;	/* newest comes first */
+	for (i = 0; i < glance->count; i++) {
+		size_t at = glance->count - 1 - i;	/* newest comes first */
 
-		items[i] = adopt_item(writer, view->valid[at],
-		    at == view->resume);
-		if (at == view->resume)
+		items[i] = adopt_item(writer, glance->valid[at],
+		    at == glance->resume);
+		if (at == glance->resume)
 			writer->resume = i;
 		if (items[i].manifest->target != 0)
 			writer->target = items[i].manifest->target;
@@ -158,9 +158,9 @@ writer_install(struct writer *writer, struct takeover *takeover,
 	}
 	free(writer->items);
 	writer->items = items;
-	writer->count = view->count;
-	writer->capacity = view->count + 1;
-	view->count = 0;
+	writer->count = glance->count;
+	writer->capacity = glance->count + 1;
+	glance->count = 0;
 	writer->term = takeover->term;
 	/* What was planned before is found again by the next sweep. */
 	deletion_clear(&writer->deletions);
