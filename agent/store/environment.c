@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "base/path.h"
 #include "base/process.h"
-#include "store/machine.h"
 #include "store/secret.h"
 
 /* Limits for what the user's command says, and for commands of our own. */
@@ -43,23 +43,23 @@ set_masked(json_t *object, const char *field, const char *text)
 static int
 set_known(json_t *object, const char *field, const char *text)
 {
-	return text[0] == '\0' ? 0 : json_set_name(object, field, text);
+	return text == NULL || text[0] == '\0' ? 0 :
+	    json_set_name(object, field, text);
 }
 
 /* Host, cloud and machine type. */
 static int
 set_machine(json_t *object)
 {
-	struct machine machine;
-	char host[256] = "";
+	char host[256] = "", text[MACHINE_TEXT_SIZE];
+	const char *cloud = machine_cloud(), *type = machine_type(text);
 	int failed = 0;
 
 	if (gethostname(host, sizeof(host) - 1) != 0)
 		host[0] = '\0';
-	machine_look(&machine);
 	failed |= set_known(object, "host", host);
-	failed |= set_known(object, "cloud", machine.cloud);
-	failed |= set_known(object, "machine_type", machine.type);
+	failed |= set_known(object, "cloud", cloud);
+	failed |= set_known(object, "machine_type", type);
 	return failed;
 }
 
