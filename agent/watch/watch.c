@@ -89,6 +89,14 @@ tell(void *context, enum watch_kind kind, struct checkpoint *checkpoint)
 	    .checkpoint = checkpoint });
 }
 
+/* What is worth a line in the log, and nothing to worry about. */
+static void
+make_news(struct watch *watch, struct error *note, const char *text)
+{
+	error_set(note, ERROR_FAILED, CAUSE_OTHER, watch->folder, "%s", text);
+	note->class = ERROR_NONE;
+}
+
 static void
 tell_note(struct watch *watch, const struct error *note)
 {
@@ -129,7 +137,10 @@ later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* From now on look every 2 s, and say why. */
+/*
+ * From now on look every 2 s, and say why; with a ${cure} it is something
+ * that a user should do.
+ */
 static void
 start_polling(struct watch *watch, const char *why, const char *cure)
 {
@@ -138,10 +149,12 @@ start_polling(struct watch *watch, const char *why, const char *cure)
 	if (watch->polling)
 		return;
 	watch->polling = true;
-	error_set(&note, ERROR_NONE, CAUSE_UNSUPPORTED, watch->folder,
+	error_set(&note, ERROR_FAILED, CAUSE_UNSUPPORTED, watch->folder,
 	    "looking every 2 s: %s", why);
 	if (cure != NULL)
 		error_cure(&note, "%s", cure);
+	else
+		note.class = ERROR_NONE;
 	tell_note(watch, &note);
 }
 
@@ -161,10 +174,9 @@ tell_limits(struct watch *watch, int refused)
 	else if (refused != 0)
 		start_polling(watch, "inotify refuses to watch", NULL);
 	if (!view->leases) {
-		error_set(&note, ERROR_NONE, CAUSE_UNSUPPORTED, watch->folder,
-		    "whether a file is still open for writing cannot be seen "
-		    "here; files count as written when they have been quiet "
-		    "for 10 s");
+		make_news(watch, &note, "whether a file is still open for "
+		    "writing cannot be seen here; files count as written when "
+		    "they have been quiet for 10 s");
 		tell_note_once(watch, &note);
 	}
 	for (size_t i = 0; i < view->note_count; i++)
@@ -179,8 +191,7 @@ await_folder(struct watch *watch, uint64_t now)
 
 	if (!watch->missing) {
 		watch->missing = true;
-		error_set(&note, ERROR_NONE, CAUSE_NOT_FOUND, watch->folder,
-		    "not there yet; waiting for it");
+		make_news(watch, &note, "not there yet; waiting for it");
 		tell_note(watch, &note);
 	}
 	if (watch->notify != NULL && notify_await(watch->notify, watch->folder))
@@ -240,8 +251,8 @@ note_overflow(struct watch *watch)
 {
 	struct error note;
 
-	error_set(&note, ERROR_NONE, CAUSE_LIMIT, watch->folder,
-	    "more changes at once than inotify can hold; looked at everything");
+	make_news(watch, &note, "more changes at once than inotify can hold; "
+	    "looked at everything");
 	tell_note(watch, &note);
 }
 

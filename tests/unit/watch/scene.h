@@ -26,8 +26,17 @@ struct scene_path {
 static inline const char *
 scene_in(struct scene_path *path, const char *folder, const char *name)
 {
-	snprintf(path->text, sizeof(path->text), "%s/%s", folder, name);
+	assert_in_range(snprintf(path->text, sizeof(path->text), "%s/%s",
+	    folder, name), 1, sizeof(path->text) - 1);
 	return path->text;
+}
+
+/* The end of a test that began with kit_scratch. */
+static inline void
+scene_end(char *folder)
+{
+	kit_scratch_remove(folder);
+	free(folder);
 }
 
 /* The bytes of a fixture; the caller frees them. */

@@ -481,7 +481,7 @@ play(const struct story *story)
 	view = scene_look(folder, &scene_at_once, NULL);
 	check_end(story, view);
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -531,7 +531,7 @@ what_is_no_checkpoint_is_a_companion(void **state)
 	assert_non_null(scene_find(view, "out/last.pt"));
 	assert_non_null(scene_find(view, "out/optimizer.pt"));
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 int

@@ -60,7 +60,7 @@ hints_tell_writing_from_closing(void **state)
 	close(fd);
 	assert_int_equal(notify_read(notify), 0);
 	notify_free(notify);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -89,8 +89,8 @@ watch_follows_a_folder_that_moves(void **state)
 	scene_text(elsewhere, "run2/y", "y");
 	assert_int_equal(notify_read(notify), 0);
 	notify_free(notify);
-	kit_scratch_remove(folder);
-	kit_scratch_remove(elsewhere);
+	scene_end(folder);
+	scene_end(elsewhere);
 }
 
 static void
@@ -112,7 +112,7 @@ folder_that_is_made_anew_is_watched_anew(void **state)
 		assert_true(notify_read(notify) & NOTIFY_CHANGED);
 	}
 	notify_free(notify);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -143,7 +143,7 @@ missing_folder_is_awaited_part_by_part(void **state)
 	scene_text(folder, "a/b/c/x", "x");
 	assert_true(notify_read(notify) & NOTIFY_CHANGED);
 	notify_free(notify);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* Change the times of two files in turn: such hints do not merge. */
@@ -184,7 +184,7 @@ overflow_is_told(void **state)
 	(void)state;
 	if (limit <= 0 || limit > 200000) {
 		notify_free(notify);
-		kit_scratch_remove(folder);
+		scene_end(folder);
 		skip();
 	}
 	scene_text(folder, "a", "x");
@@ -198,7 +198,7 @@ overflow_is_told(void **state)
 	assert_int_equal(notify_drain(notify) & (NOTIFY_CHANGED |
 	    NOTIFY_OVERFLOW), NOTIFY_CHANGED);
 	notify_free(notify);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* Draining takes what was there, and leaves nothing in the directory. */
@@ -223,7 +223,7 @@ drain_takes_all_and_writes_nothing_there(void **state)
 	    sizeof(before.st_ctim));
 	notify_free(notify);
 	notify_free(NULL);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 int

@@ -38,7 +38,7 @@ missing_folder_is_an_empty_view(void **state)
 	assert_true(view->check_again == CLOCK_NEVER);
 	view_free(view);
 	view_free(NULL);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -54,7 +54,7 @@ file_instead_of_folder_is_an_error(void **state)
 	    &error));
 	assert_int_equal(error.class, ERROR_FAILED);
 	assert_string_equal(error.object, path.text);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* A writer that is still there, however whole the file looks. */
@@ -84,7 +84,7 @@ open_for_writing_waits(void **state)
 	assert_true(found->proven);
 	assert_true(view->check_again == CLOCK_NEVER);
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* No descriptor is left, but a mapping that can be written through. */
@@ -101,7 +101,7 @@ mapped_for_writing_waits(void **state)
 	(void)state;
 	/* overlayfs does not show these writers (OVERLAYFS_SUPER_MAGIC). */
 	if (statfs(folder, &place) == 0 && place.f_type == 0x794c7630) {
-		kit_scratch_remove(folder);
+		scene_end(folder);
 		skip();
 	}
 	scene_write(folder, "last.pt", TORCH);
@@ -116,7 +116,7 @@ mapped_for_writing_waits(void **state)
 	view = scene_look(folder, NULL, NULL);
 	expect(view, "last.pt", CHECKPOINT_COMPLETE);
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -139,7 +139,7 @@ failed_structure_is_torn_and_names_the_cause(void **state)
 	expect(view, "empty.pt", CHECKPOINT_TORN);
 	expect(view, "last.pt", CHECKPOINT_COMPLETE);
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* A folder with its marker is torn when a file of it is. */
@@ -166,7 +166,7 @@ folder_without_marker_waits_and_with_it_is_torn(void **state)
 	found = expect(view, "checkpoint-5", CHECKPOINT_TORN);
 	assert_non_null(strstr(found->reason, "checkpoint-5/optimizer.pt: "));
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* What nothing proves must be quiet; the clock is turned by hand. */
@@ -201,7 +201,7 @@ unknown_structure_settles(void **state)
 	assert_true(view->check_again == CLOCK_NEVER);
 	view_free(view);
 	clock_test_stop();
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* One file is as it was: nobody opens it again. */
@@ -244,7 +244,7 @@ what_did_not_change_is_not_opened_again(void **state)
 	expect(later, "best.pt", CHECKPOINT_TORN);
 	view_free(later);
 	close(hints);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* The pointer has moved on, but what was complete has not changed. */
@@ -273,7 +273,7 @@ complete_stays_complete(void **state)
 	assert_string_equal(expect(view, "global_step1",
 	    CHECKPOINT_WAITING)->reason, "latest does not name it");
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -341,8 +341,8 @@ links_are_kept_by_where_they_lead(void **state)
 	assert_int_equal(notes, 4);
 	assert_int_equal(view->note_count, 4);
 	view_free(view);
-	kit_scratch_remove(folder);
-	kit_scratch_remove(outside);
+	scene_end(folder);
+	scene_end(outside);
 }
 
 static void
@@ -370,7 +370,7 @@ hard_links_are_counted_once(void **state)
 	assert_int_equal(found->size, found->entries[1].identity.size +
 	    found->entries[2].identity.size);
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -399,7 +399,7 @@ include_and_exclude_say_what_counts(void **state)
 	assert_string_equal(view->surroundings->companions[0].path,
 	    "wandb/run.txt");
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -428,7 +428,7 @@ order_is_that_of_completion(void **state)
 		    1700000000 + i);
 	}
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -452,7 +452,7 @@ surroundings_stand_alone(void **state)
 	assert_string_equal(around->pointed[0], "epoch_1.pth");
 	assert_int_equal(around->present_count, 1);
 	surroundings_free(around);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 struct storm {
@@ -511,7 +511,7 @@ what_vanishes_under_the_look_does_no_harm(void **state)
 	atomic_store(&storm.stop, true);
 	pthread_join(thread, NULL);
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* Names that mean something to a shell, a log or a parser. */
@@ -546,7 +546,7 @@ strange_names_are_names(void **state)
 	assert_non_null(strstr(view->notes[0].message, "nested"));
 	assert_int_equal(view->surroundings->pointed_count, 0);
 	view_free(view);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 int

@@ -33,7 +33,7 @@ first_scan_tells_in_the_order_of_completion(void **state)
 	}
 	watch_free(watch);
 	watch_free(NULL);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -51,7 +51,7 @@ scan_tells_all_that_was_complete(void **state)
 		assert_int_equal(audience_scan(watch, WATCH_COMPLETE, name), 0);
 	}
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -78,7 +78,7 @@ directory_may_come_later(void **state)
 	scene_write(folder, "a/b/checkpoints/last.pt", TORCH);
 	audience_hear(watch, WATCH_COMPLETE, "last.pt", WATCH_TORN);
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -98,7 +98,7 @@ folder_that_is_renamed_is_followed(void **state)
 	audience_hear(watch, WATCH_COMPLETE, "run2/checkpoints/best.pt",
 	    WATCH_TORN);
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* A new folder is full before its watch can be there. */
@@ -125,7 +125,7 @@ files_that_are_faster_than_the_watch_are_seen(void **state)
 		}
 	}
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -162,7 +162,7 @@ overflow_is_noted_and_nothing_is_missed(void **state)
 	scene_write(folder, "last.pt", TORCH);
 	audience_hear(watch, WATCH_COMPLETE, "last.pt", WATCH_TORN);
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 	if (!noted)
 		skip();
 }
@@ -184,7 +184,7 @@ polling_sees_what_changes(void **state)
 	scene_write(folder, "run/last.pt", TORCH);
 	audience_hear(watch, WATCH_COMPLETE, "run/last.pt", WATCH_TORN);
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* What is unlike a hint: the quiet time of a file that nothing proves. */
@@ -206,7 +206,7 @@ quiet_time_ends_without_a_hint(void **state)
 	assert_false(event->checkpoint->proven);
 	watch_event_free(event);
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* The options are the watch's own once it has started. */
@@ -229,7 +229,7 @@ options_are_copied(void **state)
 	audience_hear(watch, WATCH_COMPLETE, "new.pt", WATCH_TORN);
 	assert_int_equal(audience_scan(watch, WATCH_COMPLETE, NULL), 0);
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* How often the watching thread has waited for something. */
@@ -286,7 +286,7 @@ idle_watch_does_nothing(void **state)
 	assert_int_equal(before, after);
 	assert_true(after > 0);
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 int

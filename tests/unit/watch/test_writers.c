@@ -86,7 +86,7 @@ in_place(void **state)
 	}
 	watch_free(watch);
 	free(whole.data);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -103,7 +103,7 @@ temporary_name_and_rename(void **state)
 		audience_hear(watch, WATCH_COMPLETE, "last.pt", WATCH_TORN);
 	}
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -126,8 +126,8 @@ renamed_or_linked_in_from_outside(void **state)
 	    scene_in(&b, folder, "step=3.ckpt")), 0);
 	audience_hear(watch, WATCH_COMPLETE, "step=3.ckpt", WATCH_TORN);
 	watch_free(watch);
-	kit_scratch_remove(folder);
-	kit_scratch_remove(outside);
+	scene_end(folder);
+	scene_end(outside);
 }
 
 /* As shutil.move does it from another file system: with the old times. */
@@ -169,7 +169,7 @@ copied_with_its_times(void **state)
 	}
 	watch_free(watch);
 	free(whole.data);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* The size is final from the beginning (safetensors 0.8.0-rc). */
@@ -194,7 +194,7 @@ sized_before_it_is_written(void **state)
 	    WATCH_TORN);
 	watch_free(watch);
 	free(whole.data);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /*
@@ -256,7 +256,7 @@ writer_that_is_killed(void **state)
 	audience_hear(watch, WATCH_COMPLETE, "last.safetensors", WATCH_TORN);
 	watch_free(watch);
 	free(whole.data);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* Where holes tell what was never written (base/source.h). */
@@ -286,7 +286,7 @@ writer_that_is_killed_after_it_set_the_size(void **state)
 	(void)state;
 	if (!knows_holes(folder)) {
 		free(whole.data);
-		kit_scratch_remove(folder);
+		scene_end(folder);
 		skip();
 	}
 	watch = audience_start(folder, NULL);
@@ -296,7 +296,7 @@ writer_that_is_killed_after_it_set_the_size(void **state)
 	    "a.safetensors"), 0);
 	watch_free(watch);
 	free(whole.data);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* Data loaders and asynchronous savers keep the descriptor open. */
@@ -324,7 +324,7 @@ descriptor_that_a_child_has_inherited(void **state)
 	audience_hear(watch, WATCH_COMPLETE, "last.safetensors", WATCH_TORN);
 	watch_free(watch);
 	free(whole.data);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -338,7 +338,7 @@ disk_that_is_full(void **state)
 	(void)state;
 	if (mount("none", folder, "tmpfs", 0, "size=128k") != 0) {
 		free(whole.data);
-		kit_scratch_remove(folder);
+		scene_end(folder);
 		skip();
 	}
 	watch = audience_start(folder, NULL);
@@ -350,7 +350,7 @@ disk_that_is_full(void **state)
 	watch_free(watch);
 	assert_int_equal(umount(folder), 0);
 	free(whole.data);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 static void
@@ -367,7 +367,7 @@ save_that_failed(void **state)
 	scene_write(folder, "last.pt", TORCH);
 	audience_hear(watch, WATCH_COMPLETE, "last.pt", WATCH_TORN);
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* A folder whose marker comes last, written beside a watch. */
@@ -397,7 +397,7 @@ folder_with_a_marker(void **state)
 		audience_hear(watch, WATCH_COMPLETE, name, WATCH_TORN);
 	}
 	watch_free(watch);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 /* last.pt and best.pt, rewritten in place as fast as it goes. */
@@ -511,7 +511,7 @@ two_series_side_by_side(void **state)
 	watch_free(watch);
 	for (int i = 0; i < ROUNDS; i++)
 		free(trainer.versions[i].data);
-	kit_scratch_remove(folder);
+	scene_end(folder);
 }
 
 int
