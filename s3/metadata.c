@@ -42,13 +42,14 @@ metadata_disabled(void)
 }
 
 static char *
-address_find(struct error *error)
+address_find(const char *value, struct error *error)
 {
 	const char *mode = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
-	const char *value = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
 	struct url url;
 	char *address;
 
+	if (value == NULL)
+		value = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
 	if (value == NULL || value[0] == '\0')
 		value = mode != NULL && strcasecmp(mode, "ipv6") == 0 ?
 		    USUAL_ADDRESS_IPV6 : USUAL_ADDRESS;
@@ -70,6 +71,13 @@ address_find(struct error *error)
 struct metadata *
 metadata_new(const atomic_bool *stop, struct error *error)
 {
+	return metadata_new_at(NULL, stop, error);
+}
+
+struct metadata *
+metadata_new_at(const char *address, const atomic_bool *stop,
+    struct error *error)
+{
 	struct metadata *metadata = calloc(1, sizeof(*metadata));
 
 	if (metadata == NULL) {
@@ -81,7 +89,7 @@ metadata_new(const atomic_bool *stop, struct error *error)
 	buffer_init(&metadata->token, TOKEN_LIMIT);
 	metadata->needs_token =
 	    variable_is_true("AWS_EC2_METADATA_V1_DISABLED");
-	metadata->address = address_find(error);
+	metadata->address = address_find(address, error);
 	if (metadata->address == NULL)
 		goto fail;
 	metadata->easy = fetch_new(error);
@@ -91,6 +99,12 @@ metadata_new(const atomic_bool *stop, struct error *error)
 fail:
 	metadata_free(metadata);
 	return NULL;
+}
+
+const char *
+metadata_address(const struct metadata *metadata)
+{
+	return metadata->address;
 }
 
 void

@@ -34,6 +34,20 @@ bool metadata_disabled(void);
 struct metadata *metadata_new(const atomic_bool *stop, struct error *error);
 
 /**
+ * metadata_new_at(address, stop, error):
+ * The same for the server at ${address} ("http://host[:port]"), whatever the
+ * environment says; NULL: as metadata_new.
+ */
+struct metadata *metadata_new_at(const char *address, const atomic_bool *stop,
+    struct error *error);
+
+/**
+ * metadata_address(metadata):
+ * Where it asks, without a slash at the end; ${metadata}'s.
+ */
+const char *metadata_address(const struct metadata *metadata);
+
+/**
  * metadata_get(metadata, path, answer, error):
  * Add what lies at ${path} ("/latest/meta-data/...") to ${answer}; one try of
  * at most 2 s for the token, where one is needed, and 2 s for the answer.

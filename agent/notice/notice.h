@@ -27,13 +27,20 @@ enum notice_cloud {
 	NOTICE_CLOUD_TENCENT
 };
 
+/**
+ * notice_cloud_parse(text, cloud):
+ * "auto", "none", "aws", "google" ("gcp"), "azure", "alibaba", "tencent".
+ * Return 0, or -1 for another word.
+ */
+int notice_cloud_parse(const char *text, enum notice_cloud *cloud);
+
 /* What the user said; zero the rest. */
 struct notice_options {
 	enum notice_cloud cloud;
 	uint64_t google_notice;	/* --gcp-notice: ns from `preempted` to the end;
 				 * 0: 25 s */
 	bool azure_acknowledge;	/* --azure-ack */
-	const char *endpoint;	/* tests: another address of the metadata
+	const char *endpoint;	/* copied; tests: another address of the metadata
 				 * servers, "http://127.0.0.1:PORT"; NULL: the
 				 * usual ones and the clouds' own variables */
 };
@@ -56,9 +63,18 @@ struct notice {
 				 * 0..15 min from then */
 	bool stated;		/* the cloud stated the time; else the default
 				 * of the table in reference 15.1 */
-	bool survives;		/* stop, hibernate, freeze: the disk comes back */
+	bool survives;		/* stop, hibernate, reboot: the disk comes back */
 	struct error error;	/* BLIND */
 };
+
+/**
+ * notice_window(options, source):
+ * How long before the end the cloud ${source} ("aws": the source of SEEING)
+ * usually says so, in nanoseconds, with what ${options} say; 0 when that is
+ * not known.
+ */
+uint64_t notice_window(const struct notice_options *options,
+    const char *source);
 
 struct notice_watch;
 
