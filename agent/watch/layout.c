@@ -29,10 +29,20 @@
 #define HF_WEIGHTS "model*.safetensors|model*.safetensors.index.json|" \
     "pytorch_model*.bin|pytorch_model*.bin.index.json|" \
     "adapter_model.safetensors|adapter_model.bin"
+/* One model, not one of each epoch. */
+#define HF_MODEL "model.safetensors|model-#-of-#.safetensors|" \
+    "model.safetensors.index.json|pytorch_model.bin|" \
+    "pytorch_model-#-of-#.bin|pytorch_model.bin.index.json|" \
+    "adapter_model.safetensors|adapter_model.bin"
 #define HF_BESIDE "config.json|generation_config.json|adapter_config.json|" \
     "tokenizer*|special_tokens_map.json|added_tokens.json|vocab.*|" \
     "merges.txt|*.model|chat_template.*|preprocessor_config.json|" \
     "processor_config.json|training_args.bin"
+/* What rank 0 of DeepSpeed has written when it writes `latest`. */
+#define DEEPSPEED_FIRST(folder) folder "mp_rank_00_model_states.pt|" \
+    folder "*zero_pp_rank_0_mp_rank_00_*"
+#define ACCELERATE_WEIGHTS "*.safetensors|pytorch_model*|optimizer*|" \
+    "*/*.safetensors|*/*.bin|*/*.distcp"
 #define ACCELERATE "model*.safetensors|model*.safetensors.index.json|" \
     "pytorch_model*|optimizer*|scheduler*|sampler*.bin|dl_state_dict*.bin|" \
     "scaler.pt|random_states_#.pkl|custom_checkpoint_#.pkl"
@@ -49,22 +59,28 @@ static const struct layout folders[] = {
 
 	/*
 	 * accelerate save_state, and trainers built on it (diffusers names the
-	 * folder as Hugging Face does).  No marker: random_states_* comes last
+	 * folder as Hugging Face does): random_states_* of each rank comes last
 	 * but for custom_checkpoint_*, hence the settling.
 	 */
 	{ .word = "accelerate", .holds = "random_states_#.pkl",
 	  .unless = "trainer_state.json|training_args.bin",
-	  .needs = { "random_states_#.pkl" }, .settle = SETTLE_MARKER },
+	  .needs = { "random_states_#.pkl", ACCELERATE_WEIGHTS },
+	  .marker = "random_states_#.pkl", .late = "custom_checkpoint_#.pkl",
+	  .settle = SETTLE_MARKER },
 	{ .word = "accelerate", .name = "checkpoint_#",
 	  .holds = "model*.safetensors|pytorch_model*.bin|optimizer*.bin",
 	  .unless = "trainer_state.json|training_args.bin",
-	  .needs = { "random_states_#.pkl" }, .settle = SETTLE_MARKER },
+	  .needs = { "random_states_#.pkl", ACCELERATE_WEIGHTS },
+	  .marker = "random_states_#.pkl", .late = "custom_checkpoint_#.pkl",
+	  .settle = SETTLE_MARKER },
 	{ .word = "accelerate", .name = "checkpoint-#",
 	  .holds = "*/model*.safetensors|*/diffusion_pytorch_model*|"
 		   "*/pytorch_model*.bin",
 	  .unless = "trainer_state.json|training_args.bin|config.json|"
 		    HF_WEIGHTS,
-	  .needs = { "random_states_#.pkl" }, .settle = SETTLE_MARKER },
+	  .needs = { "random_states_#.pkl", ACCELERATE_WEIGHTS },
+	  .marker = "random_states_#.pkl", .late = "custom_checkpoint_#.pkl",
+	  .settle = SETTLE_MARKER },
 
 	/*
 	 * Hugging Face Trainer.  rng_state.pth of a single process comes
@@ -88,14 +104,15 @@ static const struct layout folders[] = {
 	 */
 	{ .word = "deepspeed", .holds = "*_model_states.pt|*_optim_states.pt",
 	  .needs = { "*_model_states.pt" }, .pointer = "latest",
-	  .settle = SETTLE_MARKER, .proves = true },
+	  .before = DEEPSPEED_FIRST(""), .settle = SETTLE_MARKER, .proves = true },
 
 	/* verl, SkyRL: the tracker beside the folder names the step. */
 	{ .word = "verl", .name = "global_step_#",
 	  .holds = "*.pt|*/*.pt|*/*.safetensors",
 	  .pointer = "latest_checkpointed_iteration.txt|"
 		     "latest_ckpt_global_step.txt",
-	  .settle = SETTLE_MARKER, .proves = true },
+	  .before = "*/*_rank_0.pt", .settle = SETTLE_MARKER,
+	  .proves = true },
 
 	/*
 	 * NeMo: the sibling *-unfinished (rule.c) and what Megatron writes.
@@ -107,7 +124,9 @@ static const struct layout folders[] = {
 		     "weights/common.pt", "context" },
 	  .settle = SETTLE_MARKER, .proves = true },
 	{ .word = "nemo", .name = "*.ckpt", .holds = "metadata.json|common.pt",
-	  .needs = { "metadata.json" }, .settle = SETTLE_MARKER,
+	  .needs = { "metadata.json", "*.distcp|common.pt" },
+	  .marker = "metadata.json",
+	  .before = ".metadata|*.distcp|common.pt", .settle = SETTLE_MARKER,
 	  .proves = true },
 
 	/*
@@ -117,11 +136,14 @@ static const struct layout folders[] = {
 	 */
 	{ .word = "megatron", .name = "iter_#|release",
 	  .holds = DCP "|metadata.json|common.pt",
-	  .needs = { "metadata.json" }, .settle = SETTLE_MARKER,
+	  .needs = { "metadata.json", "*.distcp|common.pt" },
+	  .marker = "metadata.json",
+	  .before = ".metadata|*.distcp|common.pt", .settle = SETTLE_MARKER,
 	  .proves = true },
 	{ .word = "megatron", .name = "iter_#|release",
 	  .holds = "mp_rank_*|model_optim_rng.pt",
 	  .pointer = "latest_checkpointed_iteration.txt",
+	  .before = "*/model_optim_rng.pt|model_optim_rng.pt",
 	  .settle = SETTLE_MARKER, .proves = true },
 
 	/*
@@ -132,9 +154,11 @@ static const struct layout folders[] = {
 	{ .word = "lightning", .name = "*.ckpt",
 	  .holds = "checkpoint/*_states.pt",
 	  .needs = { "latest", "checkpoint/*_model_states.pt" },
+	  .marker = "latest", .before = DEEPSPEED_FIRST("checkpoint/"),
 	  .settle = SETTLE_MARKER, .proves = true },
 	{ .word = "lightning", .name = "*.ckpt", .holds = DCP "|meta.pt",
-	  .needs = { ".metadata", "meta.pt" }, .proves = true },
+	  .needs = { ".metadata", "meta.pt" }, .marker = "meta.pt",
+	  .before = ".metadata", .proves = true },
 
 	/* DCP and who builds on it: renaming .metadata is the commit. */
 	{ .word = "torchtitan", .name = "step-#",
@@ -189,34 +213,39 @@ static const struct layout groups[] = {
 	{ .word = "accelerate", .name = "random_states_#.pkl",
 	  .title = "model.safetensors|model.safetensors.index.json|"
 		   "pytorch_model.bin|random_states_0.pkl",
-	  .members = ACCELERATE, .settle = SETTLE_MARKER },
+	  .members = ACCELERATE,
+	  .needs = { "random_states_#.pkl", ACCELERATE_WEIGHTS },
+	  .marker = "random_states_#.pkl",
+	  .late = "custom_checkpoint_#.pkl", .settle = SETTLE_MARKER },
 	/* Weights and optimizer in two files that are always rewritten
 	 * together. */
-	{ .word = "group", .name = "optimizer.*|optim.*",
+	{ .word = "group",
+	  .name = "optimizer.pt|optimizer.pth|optimizer.bin|"
+		  "optimizer.safetensors|optim.pt|optim.pth",
 	  .holds = "model.pt|model.pth|model.bin|model.safetensors|"
 		   "pytorch_model.bin",
 	  .title = "model.safetensors|model.pt|model.pth|model.bin|"
 		   "pytorch_model.bin",
 	  .members = "model.*|optimizer.*|optim.*|scheduler.*|"
-		     "lr_scheduler.*|scaler.*|rng_state*|" HF_WEIGHTS "|"
+		     "lr_scheduler.*|scaler.*|rng_state*|" HF_MODEL "|"
 		     HF_BESIDE, .settle = SETTLE_KNOWN },
 	/*
 	 * What save_model leaves at the end beside the checkpoint-N folders:
 	 * the final weights.
 	 */
-	{ .word = "hf-model", .name = HF_WEIGHTS,
+	{ .word = "hf-model", .name = HF_MODEL,
 	  .holds = "config.json|adapter_config.json",
 	  .title = "model.safetensors.index.json|model.safetensors|"
 		   "pytorch_model.bin.index.json|pytorch_model.bin|"
 		   "adapter_model.safetensors|adapter_model.bin",
-	  .members = HF_WEIGHTS "|" HF_BESIDE, .settle = SETTLE_MARKER,
+	  .members = HF_MODEL "|" HF_BESIDE, .settle = SETTLE_MARKER,
 	  .final = true }
 };
 #define GROUP_COUNT (sizeof(groups) / sizeof(groups[0]))
 
 /*
- * The index is written behind the data.  CheckpointManager names it in
- * `checkpoint` then; Checkpoint.write does not, so that is not asked for.
+ * The index is written behind the data (rule.c).  CheckpointManager names it
+ * in `checkpoint` then; Checkpoint.write does not, so that is not asked for.
  */
 const struct layout layout_tensorflow = {
 	.word = "tensorflow", .settle = SETTLE_MARKER

@@ -34,9 +34,12 @@ struct layout {
 
 	/* When it is complete. */
 	const char *needs[2];	/* one of each is there */
-	const char *marker;	/* written last: not older than the weights... */
+	const char *marker;	/* written last: the newest is not older than... */
+	const char *before;	/* ...these (paths in it; NULL: all weights
+				 * beside the marker) */
 	const char *late;	/* ...but for these */
-	const char *pointer;	/* a file beside it, which must name it */
+	const char *pointer;	/* a file beside it, which must name it, and is
+				 * not older than `before` */
 	enum layout_settle settle;
 	const char *ready;	/* with one of these it need not settle */
 	bool proves;		/* its marker is a proof by itself */

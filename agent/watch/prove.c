@@ -205,9 +205,9 @@ open_file(struct look *look, const struct tree_node *node,
 	enum lease_answer lease;
 	int result = 0;
 
-	if (fd == -1 && errno == EACCES) {
+	if (fd == -1 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP) {
 		look_wait(look, PROVE_SETTLE_KNOWN,
-		    "%.200s may not be read: permission denied", node->path);
+		    "%.150s cannot be opened: %m", node->path);
 		return 0;
 	}
 	if (fd == -1 || !is_same_file(fd, &node->identity)) {

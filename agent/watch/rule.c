@@ -132,33 +132,65 @@ check_needs(struct check *check)
 	return true;
 }
 
-/* The marker must be the last of the files beside it that count. */
+/* Whether the marker or pointer must not be older than ${node}. */
+static bool
+comes_before(const struct check *check, size_t folder,
+    const struct tree_node *node)
+{
+	const struct layout *row = check->unit->layout;
+	size_t skip = strlen(check->nodes[folder].path);
+
+	if (node->kind != TREE_FILE ||
+	    (row->marker != NULL && pattern_matches(row->marker, node->base)) ||
+	    (row->late != NULL && pattern_matches(row->late, node->base)))
+		return false;
+	if (row->before != NULL)
+		return pattern_matches(row->before,
+		    node->path + skip + (skip > 0));
+	return node->parent == folder && layout_is_weights(node->base);
+}
+
+/* Whether ${marker} was written behind what comes before it. */
+static bool
+check_age(struct check *check, const struct tree_node *marker)
+{
+	const struct unit *unit = check->unit;
+	size_t folder = unit->top != SIZE_MAX ? unit->top : unit->folder;
+
+	for (size_t i = 0; i < unit->count; i++) {
+		const struct tree_node *node = &check->nodes[unit->nodes[i]];
+
+		if (comes_before(check, folder, node) &&
+		    is_older(marker, node))
+			return refuse(check, "%.64s is older than %.64s: it "
+			    "is of an earlier save", marker->base, node->base);
+	}
+	return true;
+}
+
+/* The newest marker must be the last of the files that count. */
 static bool
 check_marker(struct check *check)
 {
 	const struct unit *unit = check->unit;
 	const struct layout *row = unit->layout;
 	size_t folder = unit->top != SIZE_MAX ? unit->top : unit->folder;
-	size_t marker;
+	const struct tree_node *newest = NULL;
 
 	if (row->marker == NULL)
 		return true;
-	marker = tree_child(check->map->tree, folder, row->marker);
-	if (marker == SIZE_MAX)
-		return refuse(check, "%s is missing", row->marker);
-	for (size_t i = 0; i < unit->count; i++) {
-		const struct tree_node *node = &check->nodes[unit->nodes[i]];
+	for (size_t i = folder + 1; i < check->nodes[folder].end;
+	    i = check->nodes[i].end) {
+		const struct tree_node *node = &check->nodes[i];
 
-		if (node->kind != TREE_FILE || node->parent != folder ||
-		    unit->nodes[i] == marker ||
-		    !layout_is_weights(node->base) || (row->late != NULL &&
-		    pattern_matches(row->late, node->base)))
-			continue;
-		if (is_older(&check->nodes[marker], node))
-			return refuse(check, "%s is older than %s: it is of "
-			    "an earlier save", row->marker, node->base);
+		if (node->kind == TREE_FILE &&
+		    pattern_matches(row->marker, node->base) &&
+		    (newest == NULL || is_older(newest, node)))
+			newest = node;
 	}
-	return true;
+	if (newest == NULL)
+		return refuse(check, "%s is missing", row->marker);
+	return check_age(check, newest);
 }
 
 /*
@@ -266,12 +298,22 @@ check_index(struct check *check)
 {
 	const struct unit *unit = check->unit;
 	char index[NAME_MAX + 1];
+	size_t found;
 
 	if (unit->layout != &layout_tensorflow)
 		return true;
 	snprintf(index, sizeof(index), "%.240s.index", path_base(unit->name));
-	if (tree_child(check->map->tree, unit->folder, index) == SIZE_MAX)
+	found = tree_child(check->map->tree, unit->folder, index);
+	if (found == SIZE_MAX)
 		return refuse(check, "%s is missing", index);
+	for (size_t i = 0; i < unit->count; i++) {
+		if (is_older(&check->nodes[found],
+		    &check->nodes[unit->nodes[i]]) &&
+		    !pattern_matches("*.meta",
+		    check->nodes[unit->nodes[i]].base))
+			return refuse(check, "%s is older than its data: it "
+			    "is of an earlier save", index);
+	}
 	return true;
 }
 
@@ -293,7 +335,7 @@ check_pointer(struct check *check)
 		    pattern_matches(patterns, node->base) &&
 		    pointer->unit < map->unit_count &&
 		    &map->units[pointer->unit] == check->unit)
-			return true;
+			return check_age(check, node);
 	}
 	write_list(text, patterns);
 	return refuse(check, "%s does not name it", text);

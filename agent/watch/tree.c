@@ -224,8 +224,6 @@ scan_link(struct scanner *scanner, int fd, const char *name, size_t parent,
 	if (kind == LINK_OUTSIDE) {
 		node->kind = TREE_FILE;
 		node->follow = true;
-		/* What is outside may be anywhere. */
-		node->linked = false;
 		return 0;
 	}
 	node->kind = TREE_LINK;
@@ -269,7 +267,6 @@ scan_name(struct scanner *scanner, int fd, const char *name, size_t parent,
 		return descend(scanner, fd, name, tree->count - 1, depth, error);
 	}
 	node->kind = TREE_FILE;
-	node->linked = status.st_nlink > 1;
 	node->left_out = !choice_has_file(scanner->options, path);
 	return 0;
 }

@@ -29,7 +29,6 @@ struct tree_node {
 	struct identity identity;
 	size_t parent;		/* node 0 is its own */
 	size_t end;		/* behind the last node beneath it */
-	bool linked;		/* a file with several hard links */
 	bool left_out;		/* excluded: may serve as a marker, never content */
 	bool follow;		/* TREE_FILE: a link to a file outside */
 	bool remote;		/* on a file system whose changes others make */

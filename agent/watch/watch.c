@@ -188,6 +188,7 @@ static void
 await_folder(struct watch *watch, uint64_t now)
 {
 	struct error note;
+	char text[1];
 
 	if (!watch->missing) {
 		watch->missing = true;
@@ -196,6 +197,9 @@ await_folder(struct watch *watch, uint64_t now)
 	}
 	if (watch->notify != NULL && notify_await(watch->notify, watch->folder))
 		watch->due = sooner(watch->due, now);
+	/* A link to what is not there: it comes somewhere else. */
+	if (readlink(watch->folder, text, sizeof(text)) > 0)
+		watch->due = sooner(watch->due, now + POLL_INTERVAL);
 }
 
 static const struct view_guide *

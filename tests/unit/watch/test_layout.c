@@ -133,8 +133,40 @@ static const struct story stories[] = {
 		     { WRITE, "checkpoint-40/random_states_0.pkl", TORCH } },
 	  .whole = 3, .name = "checkpoint-40", .layout = "accelerate",
 	  .series = "checkpoint-*", .number = 40, .entries = 5 },
+	{ .title = "accelerate into a folder that was there",
+	  .steps = { { WRITE, "state/random_states_0.pkl", TORCH },
+		     { WRITE, "state/model.safetensors", TENSORS },
+		     { WRITE, "state/optimizer.bin", TORCH },
+		     { WRITE, "state/random_states_0.pkl", TORCH },
+		     { WRITE, "state/custom_checkpoint_0.pkl", TORCH } },
+	  .whole = 4, .name = "state", .layout = "accelerate",
+	  .series = "state", .number = -1, .entries = 5 },
+	{ .title = "DeepSpeed into a folder that was there",
+	  .steps = { { TEXT, "latest", "tag" },
+		     { WRITE, "tag/mp_rank_00_model_states.pt", TORCH },
+		     { WRITE, "tag/zero_pp_rank_0_mp_rank_00_optim_states.pt",
+		       TORCH },
+		     { TEXT, "latest", "tag" } },
+	  .whole = 4, .name = "tag", .layout = "deepspeed", .series = "tag",
+	  .number = -1, .pointed = true, .entries = 3 },
+	{ .title = "Lightning with FSDP into a folder that was there",
+	  .steps = { { WRITE, "last.ckpt/meta.pt", TORCH },
+		     { TEXT, "last.ckpt/__0_0.distcp", "data" },
+		     { TEXT, "last.ckpt/.metadata", "m" },
+		     { WRITE, "last.ckpt/meta.pt", TORCH } },
+	  .whole = 4, .name = "last.ckpt", .layout = "lightning",
+	  .series = "last.ckpt", .number = -1, .entries = 4 },
+	{ .title = "Megatron into a folder that was there",
+	  .steps = { { TEXT, "iter_0000300/metadata.json", "{}" },
+		     { TEXT, "iter_0000300/__0_0.distcp", "data" },
+		     { TEXT, "iter_0000300/.metadata", "m" },
+		     { TEXT, "iter_0000300/metadata.json", "{}" } },
+	  .whole = 4, .name = "iter_0000300", .layout = "megatron",
+	  .series = "iter_*", .number = 300, .entries = 4 },
 	{ .title = "accelerate into the directory itself",
 	  .steps = { { WRITE, "model.safetensors", TENSORS },
+		     { WRITE, "optimizer.bin", TORCH },
+		     { WRITE, "random_states_0.pkl", TORCH },
 		     { WRITE, "optimizer.bin", TORCH },
 		     { WRITE, "random_states_0.pkl", TORCH } },
 	  .whole = 1, .name = "model.safetensors", .layout = "accelerate",
@@ -251,10 +283,11 @@ static const struct story stories[] = {
 	  .steps = { { TEXT, "ckpt-12.data-00001-of-00002", "x" },
 		     { TEXT, "ckpt-12.index", "x" },
 		     { TEXT, "ckpt-12.data-00000-of-00002", "x" },
+		     { TEXT, "ckpt-12.index", "x" },
 		     { TEXT, "checkpoint",
 		       "model_checkpoint_path: \"ckpt-12\"\n"
 		       "all_model_checkpoint_paths: \"ckpt-12\"\n" } },
-	  .whole = 3, .name = "ckpt-12", .layout = "tensorflow",
+	  .whole = 4, .name = "ckpt-12", .layout = "tensorflow",
 	  .series = "ckpt-*", .number = 12, .pointed = true, .unproven = true,
 	  .entries = 3 },
 	{ .title = "YOLO",
@@ -499,7 +532,7 @@ what_is_no_checkpoint_is_a_companion(void **state)
 	static const char *const companions[] = {
 		"results.csv", "args.yaml", "logs/events.out.tfevents.1",
 		"metrics.pkl", "train_data.npz", "runs/a/notes.txt",
-		"out/all_results.json", "checkpoint.txt"
+		"out/all_results.json", "checkpoint.txt", "epochs/config.json"
 	};
 	static const char *const passing[] = {
 		"last.pt.tmp", "wandb/run.log", ".git/HEAD", "tmpabcd1234",
@@ -515,6 +548,10 @@ what_is_no_checkpoint_is_a_companion(void **state)
 		scene_text(folder, passing[i], "x");
 	scene_write(folder, "out/checkpoint-5/trainer_state.json", STATE);
 	scene_text(folder, ".ckptsync-restore-1/last.pt", "x");
+	/* Models of two epochs beside a configuration are not one model. */
+	scene_text(folder, "epochs/config.json", "{}");
+	scene_write(folder, "epochs/model_1.safetensors", TENSORS);
+	scene_write(folder, "epochs/model_2.safetensors", TENSORS);
 	scene_write(folder, "out/last.pt", TORCH);
 	scene_write(folder, "out/optimizer.pt", TORCH);
 	view = scene_look(folder, &scene_at_once, NULL);
@@ -526,7 +563,9 @@ what_is_no_checkpoint_is_a_companion(void **state)
 	}
 	assert_int_equal(view->surroundings->companion_count,
 	    sizeof(companions) / sizeof(*companions));
-	assert_int_equal(view->count, 3);
+	assert_int_equal(view->count, 5);
+	assert_non_null(scene_find(view, "epochs/model_1.safetensors"));
+	assert_non_null(scene_find(view, "epochs/model_2.safetensors"));
 	assert_non_null(scene_find(view, "out/checkpoint-5"));
 	assert_non_null(scene_find(view, "out/last.pt"));
 	assert_non_null(scene_find(view, "out/optimizer.pt"));

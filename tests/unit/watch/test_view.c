@@ -273,6 +273,10 @@ complete_stays_complete(void **state)
 	assert_string_equal(expect(view, "global_step1",
 	    CHECKPOINT_WAITING)->reason, "latest does not name it");
 	view_free(view);
+	scene_text(folder, "latest", "global_step1");
+	view = scene_look(folder, &scene_at_once, NULL);
+	expect(view, "global_step1", CHECKPOINT_COMPLETE);
+	view_free(view);
 	scene_end(folder);
 }
 
