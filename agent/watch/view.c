@@ -193,6 +193,26 @@ view_take(const char *folder, const struct view_options *options,
 	return view_take_guided(folder, options, previous, NULL, error);
 }
 
+bool
+view_may_mislead(const struct view *view, const struct checkpoint *checkpoint)
+{
+	if (checkpoint->state == CHECKPOINT_COMPLETE)
+		return false;
+	for (size_t i = 0; i < view->count; i++) {
+		const struct checkpoint *other = view->checkpoints[i];
+
+		if (other->state != CHECKPOINT_COMPLETE ||
+		    strcmp(other->series, checkpoint->series) != 0)
+			continue;
+		if (other->has_step && checkpoint->has_step ?
+		    other->step > checkpoint->step :
+		    compare_times(&other->completed,
+		    &checkpoint->completed) > 0)
+			return false;
+	}
+	return true;
+}
+
 struct surroundings *
 view_surroundings(const char *folder, const struct view_options *options,
     struct error *error)

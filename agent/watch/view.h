@@ -79,6 +79,17 @@ struct view *view_take_guided(const char *folder,
     const struct view_guide *guide, struct error *error);
 
 /**
+ * view_may_mislead(view, checkpoint):
+ * Whether a trainer that starts now could take ${checkpoint}, one of ${view}
+ * that is not complete, for the newest of its series: no complete one has a
+ * higher step or, where steps are not known, is younger.  A folder whose
+ * marker or pointer never came, but that others have left behind, misleads
+ * nobody: it may well be whole.
+ */
+bool view_may_mislead(const struct view *view,
+    const struct checkpoint *checkpoint);
+
+/**
  * view_surroundings(folder, options, error):
  * Only the surroundings, as they are now: what a commit records.
  */

@@ -280,6 +280,36 @@ complete_stays_complete(void **state)
 	scene_end(folder);
 }
 
+/* What a trainer would pick although it is not whole, and what not. */
+static void
+leftovers_mislead_when_they_are_the_newest(void **state)
+{
+	char *folder = kit_scratch();
+	struct view *view;
+
+	(void)state;
+	for (int i = 1; i <= 3; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path),
+		    "global_step%d/mp_rank_00_model_states.pt", i);
+		scene_write(folder, path, TORCH);
+	}
+	scene_text(folder, "latest", "global_step2");
+	scene_write(folder, "best.pt", "torch-failed.pt");
+	view = scene_look(folder, &scene_at_once, NULL);
+	assert_false(view_may_mislead(view, expect(view, "global_step1",
+	    CHECKPOINT_WAITING)));
+	assert_false(view_may_mislead(view, expect(view, "global_step2",
+	    CHECKPOINT_COMPLETE)));
+	assert_true(view_may_mislead(view, expect(view, "global_step3",
+	    CHECKPOINT_WAITING)));
+	assert_true(view_may_mislead(view, expect(view, "best.pt",
+	    CHECKPOINT_TORN)));
+	view_free(view);
+	scene_end(folder);
+}
+
 static void
 links_are_kept_by_where_they_lead(void **state)
 {
@@ -567,6 +597,7 @@ main(void)
 		cmocka_unit_test(unknown_structure_settles),
 		cmocka_unit_test(what_did_not_change_is_not_opened_again),
 		cmocka_unit_test(complete_stays_complete),
+		cmocka_unit_test(leftovers_mislead_when_they_are_the_newest),
 		cmocka_unit_test(links_are_kept_by_where_they_lead),
 		cmocka_unit_test(hard_links_are_counted_once),
 		cmocka_unit_test(include_and_exclude_say_what_counts),
