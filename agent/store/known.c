@@ -148,8 +148,8 @@ known_add(struct known *known, const struct term *term, uint64_t attempt,
 bool
 known_may_use(const struct known_chunk *chunk)
 {
-	return !chunk->sent &&
-	    (chunk->valid > 0 || chunk->own || chunk->leftover);
+	return !chunk->sent && (chunk->valid > 0 || chunk->own ||
+	    chunk->leftover || chunk->users > 0);
 }
 
 struct known_chunk *

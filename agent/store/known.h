@@ -66,7 +66,8 @@ struct known_chunk *known_find(struct known *known,
 /**
  * known_may_use(chunk):
  * Rule G2: named by a valid manifest, or our own and acknowledged, or left by
- * the predecessor's cut upload; and no DELETE was ever sent.
+ * the predecessor's cut upload, or held by an upload that was allowed to use
+ * it; and no DELETE was ever sent.
  */
 bool known_may_use(const struct known_chunk *chunk);
 

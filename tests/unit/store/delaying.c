@@ -25,6 +25,7 @@ struct store {
 	pthread_mutex_t mutex;	/* over all below */
 	struct objects objects;	/* in the order of their keys */
 	struct objects late;
+	size_t changes;
 };
 
 static struct store *
@@ -102,6 +103,7 @@ apply(struct store *store, const char *key, const void *data, size_t length)
 	bool there;
 	size_t at = place_of(&store->objects, key, &there);
 
+	store->changes++;
 	if (there)
 		erase(&store->objects, at);
 	if (data != NULL)
@@ -353,6 +355,12 @@ void
 delaying_forget(struct backend *backend, size_t index)
 {
 	erase(&store_of(backend)->late, index);
+}
+
+size_t
+delaying_changes(struct backend *backend)
+{
+	return store_of(backend)->changes;
 }
 
 size_t

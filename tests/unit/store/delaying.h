@@ -45,11 +45,13 @@ void delaying_release(struct backend *backend, size_t index);
 void delaying_forget(struct backend *backend, size_t index);
 
 /**
+ * delaying_changes(backend): how often something was applied.
  * delaying_count(backend): how many objects there are.
  * delaying_key(backend, index): the key of one, in order.
  * delaying_get(backend, key, length): an object's bytes; NULL: not there.
  * delaying_set(backend, key, data, length): put one there; NULL: remove it.
  */
+size_t delaying_changes(struct backend *backend);
 size_t delaying_count(struct backend *backend);
 const char *delaying_key(struct backend *backend, size_t index);
 const char *delaying_get(struct backend *backend, const char *key,
