@@ -222,6 +222,7 @@ scene_free(struct scene *scene)
 	backend_free(&scene->script->backend);
 	close(scene->fd);
 	kit_scratch_remove(scene->root);
+	free(scene->root);
 	free(scene->folder);
 	free(scene->store);
 	free(scene->target);

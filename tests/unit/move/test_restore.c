@@ -137,7 +137,7 @@ test_cut_and_continued(void **state)
 
 	(void)state;
 	for (at = 1; at <= all; at++) {
-		kit_scratch_remove(strdup(scene->target));
+		kit_scratch_remove(scene->target);
 		script_reset(scene->script);
 		scene->script->fail_get = at;
 		assert_int_equal(scene_restore(scene, &restore, &error), -1);
@@ -170,6 +170,12 @@ test_killed(void **state)
 	pid_t child;
 
 	(void)state;
+#ifdef __SANITIZE_THREAD__
+	/* It cannot follow threads that a child starts. */
+	print_message("not with this sanitizer\n");
+	scene_free(scene);
+	skip();
+#endif
 	for (at = 0; at < 3; at++) {
 		child = fork();
 		assert_true(child >= 0);
@@ -700,7 +706,7 @@ test_globs(void **state)
 	restore.include_count = 1;
 	restore.exclude = exclude;
 	restore.exclude_count = 1;
-	kit_scratch_remove(strdup(scene->target));
+	kit_scratch_remove(scene->target);
 	assert_ok(scene_restore(scene, &restore, &error), error);
 	assert_true(scene_has(scene->target, "step-5/state.json"));
 	assert_false(scene_has(scene->target, "step-5/sub"));
@@ -738,7 +744,7 @@ test_ranges(void **state)
 	assert_true(i >= 0);
 	assert_int_equal(pwrite(i, "damaged", 7, 20000 * 11 + 5), 7);
 	close(i);
-	kit_scratch_remove(strdup(scene->target));
+	kit_scratch_remove(scene->target);
 	assert_int_equal(scene_restore(scene, &restore, &error), -1);
 	assert_int_equal(error.class, ERROR_DAMAGED);
 	free(found_chunk);
