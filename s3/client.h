@@ -21,6 +21,7 @@
 struct s3_client;
 struct rate;
 
+/* AUTO: see endpoint.h, which also tells where address and region come from. */
 enum s3_addressing { S3_ADDRESSING_AUTO, S3_ADDRESSING_PATH, S3_ADDRESSING_VIRTUAL };
 
 /* What a client is made from.  NULL or 0: from the environment, the AWS
@@ -40,7 +41,9 @@ struct s3_config {
 	uint64_t connect_timeout;	/* one attempt to connect [10 s] */
 	uint64_t first_byte_timeout;	/* request sent until answer [30 s] */
 	uint64_t stall_timeout;		/* below 1 byte/s [20 s] */
-	uint64_t give_up_after;		/* one request, all attempts [120 s] */
+	uint64_t give_up_after;		/* trying again, from the first failure
+					 * of one request on [120 s]; what
+					 * moves is never cut off */
 };
 
 /**
@@ -79,7 +82,11 @@ struct s3_request {
 	uint8_t sha256[SHA256_SIZE];
 	bool if_absent;		/* PUT: with If-None-Match: * */
 
-	/* PUT and GET; GET with length 0: from `offset` to the end. */
+	/*
+	 * PUT and GET; GET with length 0: from `offset` to the end.  An object
+	 * that ends before offset + length is ERROR_DAMAGED, after the sink
+	 * was given what is there (416: it got nothing).
+	 */
 	uint64_t offset;
 	uint64_t length;
 
@@ -122,8 +129,9 @@ struct s3_request {
  * after an unanswered attempt the caller must look what is there),
  * CAUSE_REFUSED (the body did not fit its hash), CAUSE_DENIED (403 and the
  * like), CAUSE_UNREACHABLE (no answer or passing faults until the limit),
- * CAUSE_CANCELLED.  The message carries S3's code and message, the request
- * id and the number of attempts; the object is the key.
+ * CAUSE_CANCELLED.  Deleting what is not there works.  The message carries
+ * S3's code and message, the request id and the number of attempts; the
+ * object is the key.
  */
 void s3_client_submit(struct s3_client *client, struct s3_request *request);
 

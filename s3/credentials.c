@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "s3/credentials.h"
 #include "s3/origin.h"
+#include "s3/worker.h"
 
 /* botocore's times. */
 #define TRY_BEFORE (15 * 60)	/* seconds before the end: try */
@@ -236,13 +237,9 @@ renewal_start(struct credentials *credentials, struct error *error)
 		pthread_cond_signal(&credentials->changed);
 		return 0;
 	}
-
-	int number = pthread_create(&credentials->thread, NULL, thread_main,
-	    credentials);
-
-	if (number != 0)
-		return error_set_errno(error, number, NULL,
-		    "starting a thread for credentials");
+	if (worker_start(&credentials->thread, thread_main, credentials,
+	    "a thread for credentials", error) != 0)
+		return -1;
 	credentials->has_thread = true;
 	return 0;
 }

@@ -323,6 +323,7 @@ on_begin(void *context, char *remote, char *local, int remote_port,
 	exchange->begun = clock_monotonic();
 	exchange->mark_time = exchange->begun;
 	exchange->mark_moved = 0;
+	exchange->sent_at = 0;
 	exchange->fd = sockets_find(exchange->sockets, local_port);
 	return CURL_PREREQFUNC_OK;
 }

@@ -13,6 +13,7 @@
 #include "s3/sockets.h"
 #include "s3/transfer.h"
 #include "s3/verdict.h"
+#include "s3/worker.h"
 
 #define SLEEP_IDLE (60 * CLOCK_SECOND)
 #define TICK_LONGEST (1 * CLOCK_SECOND)
@@ -414,12 +415,9 @@ thread_main(void *context)
 int
 transfer_start(struct transfer *transfer, struct error *error)
 {
-	int number = pthread_create(&transfer->thread, NULL, thread_main,
-	    transfer);
-
-	if (number != 0)
-		return error_set_errno(error, number, NULL,
-		    "starting a transfer thread");
+	if (worker_start(&transfer->thread, thread_main, transfer,
+	    "a transfer thread", error) != 0)
+		return -1;
 	transfer->has_thread = true;
 	return 0;
 }
