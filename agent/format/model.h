@@ -40,6 +40,14 @@ struct model_options {
 	size_t exclude_count;
 };
 
+/* MODEL_FILES: a run of bytes to be copied as it is. */
+struct model_part {
+	char *path;		/* of the file, or of the member: "model.weights.h5" */
+	size_t file;		/* index into the model's files */
+	uint64_t offset;
+	uint64_t length;
+};
+
 struct model {
 	enum model_layout layout;
 	char *key;		/* which subtree was taken: "state_dict"; "" : the top */
@@ -50,6 +58,10 @@ struct model {
 	char **refused;		/* "name: why": tensors of the model that cannot be
 				 * taken (quantised, sparse, complex128); the rest comes */
 	size_t refused_count;
+	struct model_part *parts;	/* MODEL_FILES only; then there are no tensors */
+	size_t part_count;
+	char note[160];		/* something the user should know, or "": "the
+				 * optimizer's state is inside as well" */
 };
 
 /**
@@ -79,6 +91,17 @@ int model_tree(const struct model_file *files, size_t count,
  */
 void model_free(struct model *model);
 
+enum model_output { MODEL_OUTPUT_SAFETENSORS, MODEL_OUTPUT_TORCH };
+
+/**
+ * model_fit(model, output, convert, error):
+ * Move the tensors that ${output} has no word for (complex128, names that
+ * are not UTF-8), after conversion to *${convert} (NULL: none), to `refused`.
+ * Call it before model_outline_make.  Return 0, or -1 when nothing is left.
+ */
+int model_fit(struct model *model, enum model_output output,
+    const enum tensor_type *convert, struct error *error);
+
 /**
  * model_choose_file(path):
  * Whether a file of a checkpoint directory is one of its weights (true) or
@@ -91,7 +114,7 @@ bool model_choose_file(const char *path);
  * The shape of OUT.  A plan gives the bytes that are known now (header, data.pkl,
  * zip records) and where each tensor's bytes go.
  */
-enum model_output { MODEL_OUTPUT_SAFETENSORS, MODEL_OUTPUT_TORCH };
+struct zip_plan;
 
 struct model_outline {
 	uint64_t size;			/* of the file */
@@ -104,8 +127,10 @@ struct model_outline {
 	uint64_t *places;		/* offset in OUT of each tensor's bytes (in
 					 * C order, in its output type) */
 	enum tensor_type *types;	/* the output type of each tensor */
-	bool needs_checksums;		/* zip: the records need their CRC-32, see
+	bool needs_checksums;		/* zip: the records need their CRC-32; the
+					 * literals are there only after
 					 * model_outline_seal */
+	struct zip_plan *zip;		/* its own */
 };
 
 /**
@@ -116,6 +141,20 @@ struct model_outline {
 int model_outline_make(const struct model *model, enum model_output output,
     const enum tensor_type *convert, struct model_outline *outline,
     struct error *error);
+
+/**
+ * model_outline_seal(outline, checksums, error):
+ * For an outline that needs_checksums: ${checksums}[i] is the CRC-32 (zlib's
+ * crc32; of parts in order: crc32_combine) of what was written at places[i],
+ * 0 for an empty one.  Makes the literals, which are written then.  Return 0
+ * or -1.
+ */
+int model_outline_seal(struct model_outline *outline,
+    const uint32_t *checksums, struct error *error);
+
+/**
+ * model_outline_free(outline): free what it holds, not itself.
+ */
 void model_outline_free(struct model_outline *outline);
 
 #endif
