@@ -19,13 +19,16 @@
  * When the directory is looked at.  A close or a rename is followed by more
  * (the marker, the other files) within moments, hence the delay; mere writing
  * says that a save has begun, which is worth telling but not in a hurry.
- * After a look that took t the next one waits for 20 t, so that looking takes
- * at most a twentieth of one processor whatever happens in the directory.
+ * After looks that take t the next one waits for 20 t, so that looking takes
+ * at most a twentieth of one processor whatever happens in the directory.  One
+ * look that takes long (many files are inspected for the first time) says
+ * nothing of the next, so t is the shorter of the last two.
  */
 #define DELAY_CHANGED (50 * CLOCK_MILLISECOND)
 #define DELAY_MODIFIED (500 * CLOCK_MILLISECOND)
 #define DEAF_MODIFIED (100 * CLOCK_MILLISECOND)
 #define DUTY 20
+#define FIRST_LOOK (25 * CLOCK_MILLISECOND)	/* stands for the one before */
 #define POLL_INTERVAL (2 * CLOCK_SECOND)
 #define RETRY_INTERVAL (2 * CLOCK_SECOND)
 
@@ -57,6 +60,7 @@ struct watch {
 	bool missing;			/* told that the folder is not there */
 	uint64_t due;			/* when to look; CLOCK_NEVER */
 	uint64_t deaf;			/* until then hints are not read */
+	uint64_t took;			/* the last look */
 	uint64_t rest;			/* not to look before, but when asked to */
 };
 
@@ -281,7 +285,8 @@ look(struct watch *watch)
 	    make_guide(watch, &guide), &failure);
 	end = clock_monotonic();
 	watch->deaf = 0;
-	watch->rest = end + DUTY * (end - begin);
+	watch->rest = end + DUTY * sooner(watch->took, end - begin);
+	watch->took = end - begin;
 	if (view != NULL) {
 		use_view(watch, view, end);
 	} else {
@@ -469,6 +474,7 @@ watch_start(const char *folder, const struct view_options *options,
 		return NULL;
 	}
 	pthread_mutex_init(&watch->mutex, NULL);
+	watch->took = FIRST_LOOK;
 	watch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	watch->folder = strdup(folder);
 	watch->told = told_new();
