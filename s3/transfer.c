@@ -99,6 +99,7 @@ tell(const struct slot *slot)
 	const char *key = request->key[0] != '\0' ? request->key : "(bucket)";
 	uint64_t bytes = exchange_sent(exchange) + exchange_received(exchange);
 	uint64_t took = clock_monotonic() - exchange->started;
+	bool good = request->error.class == ERROR_NONE;
 
 	log_event(LOG_INFO, "request", LOG_FIELDS(
 	    LOG_TEXT_FIELD("method", call_method(call)),
@@ -108,12 +109,12 @@ tell(const struct slot *slot)
 	    LOG_NUMBER_FIELD("took_ms", took / CLOCK_MILLISECOND),
 	    LOG_NUMBER_FIELD("attempt", request->attempts),
 	    LOG_TEXT_FIELD("request_id", exchange->head.request_id)),
-	    "%s %s %d, %llu bytes, %llu ms, attempt %u, request id %s",
+	    "%s %s %d, %llu bytes, %llu ms, attempt %u, request id %s%s%s",
 	    call_method(call), key, exchange->head.status,
 	    (unsigned long long)bytes,
 	    (unsigned long long)(took / CLOCK_MILLISECOND), request->attempts,
 	    exchange->head.request_id[0] != '\0' ? exchange->head.request_id :
-	    "none");
+	    "none", good ? "" : ": ", good ? "" : request->error.message);
 }
 
 static void

@@ -180,9 +180,9 @@ test_sink_that_refuses(void **state)
 static void
 test_odd_keys(void **state)
 {
-	static const char *const names[] = { "a b+c=d~@,(x)", "%41", "double//"
-	    "slash/../dots/./x", "\xc3\xa9\xe6\xbc\xa2", "plus+amp&?#x",
-	    "trailing/" };
+	static const char *const names[] = { "a b+c=d~@,(x)", "%41",
+	    "double//slash/../dots/./x", "\xc3\xa9\xe6\xbc\xa2",
+	    "plus+amp&?#x", "trailing/" };
 	struct collected collected = { .fail_at = 0 };
 	struct s3_request request;
 

@@ -11,7 +11,7 @@
 static void
 test_silence(void **state)
 {
-	const struct step rest = { .status = 206, .body = HUNDRED + 10,
+	const struct step rest = { .status = 206, .body = &HUNDRED[10],
 	    .headers = "Content-Range: bytes 10-99/100\r\n" };
 	/* Several, for a machine so slow that an answer seems missing. */
 	const struct step steps[] = { { .kind = STEP_SILENT },
