@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -13,6 +14,9 @@
 #include "life/place.h"
 #include "life/report.h"
 #include "life/settings.h"
+
+/* How long an agent may hold its lock without listening. */
+#define MOMENT (10 * CLOCK_SECOND)
 
 /* What came of each checkpoint, from whichever agent did it. */
 struct push {
@@ -62,14 +66,8 @@ ask_agent(struct push *push, const struct place *place, struct error *error)
 		    push, error);
 	json_decref(request);
 	report_line_clear(&push->line);
-	if (answer == NULL) {
-		if (error->class == ERROR_NO_AGENT)
-			error_set(error, ERROR_FAILED, CAUSE_OTHER,
-			    place_folder(place), "an agent holds the lock of "
-			    "this directory but does not listen: it is "
-			    "starting, ending or hangs");
+	if (answer == NULL)
 		return (int)error->class;
-	}
 	(void)json_get_u64(answer, "class", &class);
 	message = json_get_text(answer, "message");
 	if (class != ERROR_NONE)
@@ -112,11 +110,27 @@ count_states(const json_t *checkpoints, const char *state)
 	return count;
 }
 
+static uint64_t
+sum(const json_t *checkpoints, const char *field)
+{
+	const char *key;
+	json_t *event;
+	uint64_t bytes, total = 0;
+
+	json_object_foreach((json_t *)checkpoints, key, event)
+		if (json_get_u64(event, field, &bytes) == 0)
+			total += bytes;
+	return total;
+}
+
 static int
 print_json(const struct push *push, int class)
 {
-	json_t *object = json_pack("{s:b, s:i, s:[]}", "durable",
-	    class == ERROR_NONE, "class", class, "checkpoints");
+	json_t *object = json_pack("{s:b, s:i, s:I, s:I, s:[]}", "durable",
+	    class == ERROR_NONE, "class", class, "new_bytes",
+	    (json_int_t)sum(push->checkpoints, "new_bytes"), "reused_bytes",
+	    (json_int_t)sum(push->checkpoints, "reused_bytes"),
+	    "checkpoints");
 	const char *key;
 	json_t *event;
 	int status;
@@ -153,6 +167,33 @@ print_result(const struct push *push, int class, const struct error *error)
 	return output_finish(ERROR_NONE);
 }
 
+/*
+ * One that is just starting or ending holds the lock and does not listen: it
+ * is given a moment.
+ */
+static int
+lock_or_ask(struct push *push, struct place *place, struct error *error)
+{
+	uint64_t until = clock_monotonic() + MOMENT;
+	int class;
+
+	for (;;) {
+		if (place_lock(place, error) == 0)
+			return be_agent(push, place, error);
+		if (error->cause != CAUSE_EXISTS)
+			return (int)error->class;
+		class = ask_agent(push, place, error);
+		if (class != ERROR_NO_AGENT)
+			return class;
+		if (clock_monotonic() >= until)
+			break;
+		clock_sleep(CLOCK_SECOND / 10);
+	}
+	return error_set(error, ERROR_FAILED, CAUSE_OTHER,
+	    place_folder(place), "an agent holds the lock of this directory "
+	    "but does not listen"), ERROR_FAILED;
+}
+
 int
 command_push(const struct options *options)
 {
@@ -165,15 +206,8 @@ command_push(const struct options *options)
 	push.checkpoints = json_object();
 	place = place_new(options->settings.folder, options->settings.socket,
 	    &error);
-	if (place == NULL) {
-		class = (int)error.class;
-	} else if (place_lock(place, &error) == 0) {
-		class = be_agent(&push, place, &error);
-	} else if (error.cause == CAUSE_EXISTS) {
-		class = ask_agent(&push, place, &error);
-	} else {
-		class = (int)error.class;
-	}
+	class = place == NULL ? (int)error.class :
+	    lock_or_ask(&push, place, &error);
 	class = print_result(&push, class, &error);
 	json_decref(push.checkpoints);
 	place_free(place);

@@ -91,7 +91,9 @@ catch_up(struct agent *agent)
 {
 	uploads_deadline(agent->uploads,
 	    deadline_last_upload(&agent->deadline));
-	if (!agent->needs.trainer_begun)
+	if (agent->needs.trainer_begun)
+		agent->notice_scan = agent_scan(agent);
+	else
 		agent_begin_flush(agent, "preempted");
 }
 

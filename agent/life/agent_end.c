@@ -34,6 +34,13 @@ agent_class(struct agent *agent)
 			    "here was durable"), ERROR_NOT_DURABLE;
 		return ERROR_NONE;
 	}
+	/* Nobody has looked yet, or not since the trainer ended. */
+	if (agent->notice_scan != 0 || (agent->ending &&
+	    agent->end_flush.state < FLUSH_DRAINING)) {
+		error_set(error, ERROR_NOT_DURABLE, CAUSE_CANCELLED, NULL,
+		    "the end came before all that lies here was looked at");
+		return ERROR_NOT_DURABLE;
+	}
 	facts = agent_flush_facts(agent);
 	if ((lost = candidates_lost(agent->candidates)) != NULL) {
 		if (error->class == ERROR_NONE)
@@ -70,10 +77,13 @@ agent_notice(struct agent *agent, uint64_t left)
 		uploads_deadline(agent->uploads,
 		    deadline_last_upload(&agent->deadline));
 	candidates_hurry(agent->candidates);
-	if (agent->phase == AGENT_STARTING && agent->start != NULL)
+	if (agent->phase == AGENT_STARTING && agent->start != NULL &&
+	    !agent->needs.trainer_begun)
 		start_cancel(agent->start);
 	else if (agent->needs.mode == AGENT_DAEMON || agent->trainer_over)
 		agent_begin_flush(agent, "preempted");
+	if (agent->watch != NULL && agent->notice_scan == 0)
+		agent->notice_scan = agent_scan(agent);
 	if (settings->save_signal != 0 && agent->trainer > 0 &&
 	    !(agent->deadline.said & DEADLINE_LIFT))
 		agent_signal_trainer(agent, settings->save_signal);

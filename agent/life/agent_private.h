@@ -74,6 +74,7 @@ struct agent {
 	/* The end. */
 	struct deadline deadline;
 	uint64_t noticed_order;		/* last candidate before the notice */
+	uint64_t notice_scan;		/* token; 0: none, or it is over */
 	bool saved;			/* see struct deadline_facts */
 	bool ending;			/* end_flush has begun */
 	struct flush end_flush;

@@ -151,11 +151,11 @@ agent_end_pushes(struct agent *agent)
 
 	while ((push = agent->pushes) != NULL) {
 		agent->pushes = push->next;
-		control_end(push->client, agent->class != ERROR_NONE ?
-		    agent->class : ERROR_NOT_DURABLE,
+		control_end(push->client, agent->class,
+		    agent->class == ERROR_NONE ? "" :
 		    agent->outcome->error.class != ERROR_NONE ?
-		    agent->outcome->error.message :
-		    "the agent has ended", NULL);
+		    agent->outcome->error.message : "the agent has ended",
+		    NULL);
 		free(push);
 	}
 }

@@ -33,6 +33,23 @@ dropped(void *context, const struct checkpoint *checkpoint)
 	agent_tell(context, report_seen(checkpoint, "replaced"));
 }
 
+/* Files settle before they are told to be complete; that counts as well. */
+#define SETTLED_MAXIMUM 15
+
+/* When it was written, on the monotonic clock, if that was just now. */
+static uint64_t
+written(const struct checkpoint *checkpoint)
+{
+	struct timespec now = clock_wall();
+	uint64_t monotonic = clock_monotonic();
+	double age = (double)(now.tv_sec - checkpoint->completed.tv_sec) +
+	    (double)(now.tv_nsec - checkpoint->completed.tv_nsec) / 1e9;
+
+	if (age <= 0 || age > SETTLED_MAXIMUM)
+		return monotonic;
+	return monotonic - (uint64_t)(age * (double)CLOCK_SECOND);
+}
+
 static void
 complete(struct agent *agent, struct watch_event *event)
 {
@@ -56,9 +73,11 @@ complete(struct agent *agent, struct watch_event *event)
 	batch = agent->scan > 0 ? agent->batch : ++agent->batch;
 	event->checkpoint = NULL;
 	(void)candidates_add(agent->candidates, checkpoint, batch,
-	    clock_monotonic(), dropped, agent);
+	    written(checkpoint), dropped, agent);
 	if (agent->deadline.state == DEADLINE_RUNNING)
 		agent_replan(agent);
+	else
+		agent_send_next(agent);
 }
 
 /* A path of it that exists as long as it does. */
@@ -137,6 +156,8 @@ scanned(struct agent *agent, uint64_t token)
 
 	if (token == agent->scan)
 		agent->scan = 0;
+	if (token == agent->notice_scan)
+		agent->notice_scan = 0;
 	if (agent->ending)
 		flush_scanned(&agent->end_flush, now, token, &facts);
 	for (push = agent->pushes; push != NULL; push = push->next)

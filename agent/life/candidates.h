@@ -25,7 +25,7 @@ struct candidate {
 	uint64_t order;		/* in order of completion, from 1 */
 	uint64_t since;		/* the lowest order of what it replaced, or its own */
 	uint64_t batch;
-	uint64_t seen;		/* clock_monotonic() when it was told to be complete */
+	uint64_t seen;		/* clock_monotonic() when it was last written */
 	uint64_t not_before;	/* clock_monotonic(): try again then */
 	unsigned failures;
 };
@@ -46,7 +46,8 @@ struct candidates *candidates_new(void);
 
 /**
  * candidates_add(candidates, checkpoint, batch, now, dropped, context):
- * ${checkpoint} is complete at ${now} (clock_monotonic); the set owns it.  ${dropped} (may be NULL) is
+ * ${checkpoint} is complete, and was last written at ${now}
+ * (clock_monotonic); the set owns it.  ${dropped} (may be NULL) is
  * called with each waiting one that it replaces, which is freed after it.
  * Return its order, or 0 when out of memory (it is freed).
  */

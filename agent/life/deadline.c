@@ -55,7 +55,7 @@ deadline_stop_time(const struct deadline *deadline,
 
 	if (facts->asked && facts->saved)
 		return deadline->began;
-	needed = smaller(RESERVE, window / 5);
+	needed = smaller(RESERVE, window / 3);
 	if (facts->rate > 0)
 		needed += time_for(facts->bytes, facts->rate);
 	else if (facts->bytes > 0)

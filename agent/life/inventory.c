@@ -14,8 +14,7 @@
 #include "watch/view.h"
 
 static int
-tell(int folder, const struct truth *truth,
-    const struct precedence *precedence, struct inventory_item *item,
+tell(int folder, const struct truth *truth, struct inventory_item *item,
     struct error *error)
 {
 	size_t which = SIZE_MAX;
@@ -33,19 +32,16 @@ tell(int folder, const struct truth *truth,
 	if (which != SIZE_MAX) {
 		item->known = truth->valid[which];
 		item->standing = INVENTORY_KNOWN;
-	} else if (item->checkpoint->role != ROLE_RESUME ||
-	    precedence_newer(precedence, item->checkpoint)) {
-		item->standing = INVENTORY_NEWER;
 	} else {
-		item->standing = INVENTORY_OLDER;
+		item->standing = INVENTORY_NEWER;
 	}
 	return 0;
 }
 
 int
 inventory_take(const char *folder, const struct view *view,
-    const struct truth *truth, const struct precedence *precedence,
-    struct inventory *inventory, struct error *error)
+    const struct truth *truth, struct inventory *inventory,
+    struct error *error)
 {
 	int fd = -1, result = -1;
 	size_t i;
@@ -67,8 +63,8 @@ inventory_take(const char *folder, const struct view *view,
 			continue;
 		inventory->items[inventory->count].checkpoint =
 		    view->checkpoints[i];
-		if (tell(fd, truth, precedence,
-		    &inventory->items[inventory->count], error) != 0)
+		if (tell(fd, truth, &inventory->items[inventory->count],
+		    error) != 0)
 			goto done;
 		inventory->count++;
 	}
@@ -81,6 +77,35 @@ done:
 	return result;
 }
 
+bool
+inventory_holds(const struct inventory *inventory,
+    const struct manifest *manifest)
+{
+	size_t i;
+
+	for (i = 0; i < inventory->count; i++)
+		if (inventory->items[i].known == manifest)
+			return true;
+	return false;
+}
+
+void
+inventory_sort(struct inventory *inventory,
+    const struct precedence *precedence)
+{
+	struct inventory_item *item;
+	size_t i;
+
+	for (i = 0; i < inventory->count; i++) {
+		item = &inventory->items[i];
+		if (item->standing == INVENTORY_KNOWN)
+			continue;
+		item->standing = item->checkpoint->role != ROLE_RESUME ||
+		    precedence_newer(precedence, item->checkpoint) ?
+		    INVENTORY_NEWER : INVENTORY_OLDER;
+	}
+}
+
 const struct inventory_item *
 inventory_resume(const struct inventory *inventory, const struct view *view,
     const struct manifest *resume)
@@ -88,7 +113,7 @@ inventory_resume(const struct inventory *inventory, const struct view *view,
 	const struct inventory_item *item, **items;
 	struct checkpoint **locals;
 	size_t i, count = 0, best = SIZE_MAX;
-	bool here = false;
+	bool counts;
 
 	if (inventory->count == 0)
 		return NULL;
@@ -97,10 +122,11 @@ inventory_resume(const struct inventory *inventory, const struct view *view,
 	for (i = 0; items != NULL && locals != NULL &&
 	    i < inventory->count; i++) {
 		item = &inventory->items[i];
-		here = item->standing == INVENTORY_NEWER &&
-		    (resume == NULL || item->checkpoint->role == ROLE_RESUME);
 		/* With nothing in the remote everything here counts. */
-		if (!here && resume != NULL)
+		counts = resume == NULL ||
+		    (item->standing == INVENTORY_NEWER &&
+		    item->checkpoint->role == ROLE_RESUME);
+		if (!counts)
 			continue;
 		items[count] = item;
 		locals[count++] = (struct checkpoint *)item->checkpoint;

@@ -1,6 +1,7 @@
 #ifndef LIFE_INVENTORY_H
 #define LIFE_INVENTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "life/precedence.h"
@@ -22,15 +23,29 @@ struct inventory {
 };
 
 /**
- * inventory_take(folder, view, truth, precedence, inventory, error):
+ * inventory_take(folder, view, truth, inventory, error):
  * Compare every complete checkpoint in ${view} with the valid manifests of
- * ${truth} (NULL: there are none) by content; the unknown ones are newer or
- * older than the resume point by ${precedence}; what is only best or final is
- * always newer.  Return 0 or -1.
+ * ${truth} (NULL: there are none) by content.  The unknown ones are newer
+ * until inventory_sort was called.  Return 0 or -1.
  */
 int inventory_take(const char *folder, const struct view *view,
-    const struct truth *truth, const struct precedence *precedence,
-    struct inventory *inventory, struct error *error);
+    const struct truth *truth, struct inventory *inventory,
+    struct error *error);
+
+/**
+ * inventory_holds(inventory, manifest):
+ * Whether ${manifest} lies here.
+ */
+bool inventory_holds(const struct inventory *inventory,
+    const struct manifest *manifest);
+
+/**
+ * inventory_sort(inventory, precedence):
+ * Tell which unknown ones are newer than the resume point and which are
+ * older; what is only best or final is always newer.
+ */
+void inventory_sort(struct inventory *inventory,
+    const struct precedence *precedence);
 
 /**
  * inventory_resume(inventory, view, resume):

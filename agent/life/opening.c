@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -16,6 +17,10 @@
 #include "store/writer.h"
 
 #define PAUSE_MAXIMUM (30 * CLOCK_SECOND)
+/* For a store to answer at the start, and how much of it is read. */
+#define KNOCK_MAXIMUM (20 * CLOCK_SECOND)
+#define KNOCK_SIZE_MAXIMUM 65536
+
 #define SLICE (CLOCK_SECOND / 5)
 
 /* A role or a policy that was just attached takes a while to be seen. */
@@ -88,9 +93,33 @@ take_over(struct start *start, struct error *error)
 	return start->result->writer != NULL ? 0 : -1;
 }
 
+/*
+ * Whether the store answers at all.  Requests have much patience, as uploads
+ * need it; this one has not, so that a store that is down is said soon.
+ */
+static int
+knock(struct start *start, uint64_t until, struct error *error)
+{
+	uint64_t deadline = clock_monotonic() + KNOCK_MAXIMUM;
+	struct buffer buffer;
+	int result;
+
+	if (start->result->backend->local)
+		return 0;
+	buffer_init(&buffer, KNOCK_SIZE_MAXIMUM);
+	result = backend_get(start->result->backend, KEY_FORMAT, &buffer,
+	    deadline < until ? deadline : until, error);
+	buffer_free(&buffer);
+	if (result != 0 && error->cause == CAUSE_NOT_FOUND) {
+		error_clear(error);
+		result = 0;
+	}
+	return result;
+}
+
 /* One try at all of it. */
 static int
-try_once(struct start *start, const struct state *before,
+try_once(struct start *start, const struct state *before, uint64_t until,
     struct opening *opening, struct error *error)
 {
 	const struct settings *settings = start->needs.settings;
@@ -102,7 +131,8 @@ try_once(struct start *start, const struct state *before,
 	    settings->url, &settings->remote, true, error)) == NULL)
 		return -1;
 	if (result->writer == NULL) {
-		if (remote_mark(result->backend, error) != 0 ||
+		if (knock(start, until, error) != 0 ||
+		    remote_mark(result->backend, error) != 0 ||
 		    look(start, &first, error) != 0 ||
 		    check_fence(start, before, first, error) != 0 ||
 		    start_is_cancelled(start) ||
@@ -173,7 +203,7 @@ opening_run(struct start *start, struct opening *opening, struct error *error)
 	remember(start, &before);
 	for (attempt = 0; ; attempt++) {
 		error_clear(error);
-		if (try_once(start, &before, opening, error) == 0)
+		if (try_once(start, &before, until, opening, error) == 0)
 			break;
 		if (start_is_cancelled(start))
 			return error_set(error, ERROR_FAILED, CAUSE_CANCELLED,

@@ -33,6 +33,8 @@ precedence_newer(const struct precedence *precedence,
 			return true;
 		return steps && local->step > resume->step;
 	}
+	if (precedence->local_first)
+		return true;
 	if (steps && local->step != resume->step)
 		return local->step > resume->step;
 	return compare_times(local->completed, resume->completed) > 0;

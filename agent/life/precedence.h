@@ -18,13 +18,16 @@ struct manifest;
  * the resume point (one that this agent committed itself), or after the term
  * was opened (one that it adopted).  A higher step is newer in any case.
  * Otherwise the steps decide when both are known; times of two machines only
- * as the last resort.
+ * as the last resort.  Where nothing is restored (`agent`, `push`, --no-restore)
+ * and the resume point does not lie here, a trainer goes on from what does:
+ * that is newer, whatever its step.
  */
 struct precedence {
 	const struct manifest *resume;	/* the remote's; NULL: it has none */
 	bool mine;		/* its highest open term is this directory's last */
 	bool own;		/* and that term committed the resume point */
 	struct timespec opened;	/* when that term was opened, by this machine */
+	bool local_first;	/* nothing is restored, and the resume point is not here */
 };
 
 /**

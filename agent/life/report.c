@@ -91,7 +91,7 @@ report_durable(const struct checkpoint *checkpoint,
 	json_t *object;
 
 	snprintf(text, sizeof(text), "%s is durable as %s: %s new, %s reused, "
-	    "%s after it was complete%s%s", checkpoint->name, result->id,
+	    "%s after it was written%s%s", checkpoint->name, result->id,
 	    unit_size_text(result->new_bytes, new_text),
 	    unit_size_text(result->reused_bytes, reused),
 	    unit_duration_text(lag, took), result->snapshot ? ", from a " : "",

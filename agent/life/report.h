@@ -31,7 +31,7 @@ json_t *report_seen(const struct checkpoint *checkpoint, const char *state);
 /**
  * report_durable(checkpoint, result, since):
  * The same for one that is durable: bytes new and reused, and the seconds
- * since it was complete (${since}, clock_monotonic).
+ * since it was last written (${since}, clock_monotonic).
  */
 json_t *report_durable(const struct checkpoint *checkpoint,
     const struct uploads_result *result, uint64_t since);

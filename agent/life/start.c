@@ -115,13 +115,19 @@ static int
 compare_and_tidy(struct start *start, struct view *view,
     const struct opening *opening, struct error *error)
 {
+	const struct settings *settings = start->needs.settings;
+	struct precedence precedence = opening->precedence;
 	struct inventory inventory;
 	int result;
 
 	start_say(start, "comparing what lies here with the remote");
 	if (inventory_take(start->needs.folder, view, opening->truth,
-	    &opening->precedence, &inventory, error) != 0)
+	    &inventory, error) != 0)
 		return -1;
+	precedence.local_first = (!start->needs.tidy ||
+	    settings->no_restore) && precedence.resume != NULL &&
+	    !inventory_holds(&inventory, precedence.resume);
+	inventory_sort(&inventory, &precedence);
 	result = sort_out(start, &inventory, error);
 	if (result == 0 && start->needs.tidy)
 		result = start_tidy(start, view, opening, &inventory, error);

@@ -1,0 +1,302 @@
+#include "kit/kit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "life/place.h"
+#include "life/state.h"
+
+/* A folder under a name short enough for a socket's address. */
+static char *folder;
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	folder = kit_scratch();
+	unsetenv("CKPTSYNC_SOCKET");
+	unsetenv("CKPTSYNC_STATE_DIR");
+	unsetenv("XDG_STATE_HOME");
+	setenv("XDG_RUNTIME_DIR", folder, 1);
+	return chmod(folder, 0700);
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	kit_scratch_remove(folder);
+	free(folder);
+	return 0;
+}
+
+static char *
+inside(const char *name)
+{
+	char *path;
+
+	assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
+	return path;
+}
+
+static void
+one_name_for_one_directory(void **state)
+{
+	struct error error = ERROR_INIT;
+	char *direct = inside("run"), *linked = inside("link");
+	char *slashed = inside("run//");
+	struct place *a, *b, *c;
+
+	(void)state;
+	assert_int_equal(mkdir(direct, 0700), 0);
+	assert_int_equal(symlink(direct, linked), 0);
+	a = place_new(direct, NULL, &error);
+	b = place_new(linked, NULL, &error);
+	c = place_new(slashed, NULL, &error);
+	assert_non_null(a);
+	assert_non_null(b);
+	assert_non_null(c);
+	assert_string_equal(place_socket(a), place_socket(b));
+	assert_string_equal(place_socket(a), place_socket(c));
+	assert_string_equal(place_folder(b), place_folder(a));
+	assert_true(strncmp(place_socket(a), folder, strlen(folder)) == 0);
+	place_free(a);
+	place_free(b);
+	place_free(c);
+	free(direct);
+	free(linked);
+	free(slashed);
+}
+
+static void
+a_directory_that_is_not_there_yet_has_a_place(void **state)
+{
+	struct error error = ERROR_INIT;
+	char *path = inside("not/yet/there/");
+	struct place *place = place_new(path, NULL, &error);
+	size_t length;
+
+	(void)state;
+	assert_non_null(place);
+	length = strlen(place_folder(place));
+	assert_string_equal(place_folder(place) + length - 13,
+	    "not/yet/there");
+	place_free(place);
+	free(path);
+}
+
+static void
+a_relative_name_is_resolved(void **state)
+{
+	struct error error = ERROR_INIT;
+	struct place *place = place_new("ckptsync-nothing-here", NULL, &error);
+
+	(void)state;
+	assert_non_null(place);
+	assert_true(place_folder(place)[0] == '/');
+	place_free(place);
+}
+
+static void
+a_second_one_does_not_get_the_lock(void **state)
+{
+	struct error error = ERROR_INIT;
+	struct place *first = place_new(folder, NULL, &error);
+	struct place *second = place_new(folder, NULL, &error);
+
+	(void)state;
+	assert_ok(place_lock(first, &error), error);
+	assert_int_equal(place_lock(second, &error), -1);
+	assert_int_equal(error.cause, CAUSE_EXISTS);
+	place_free(first);
+	assert_ok(place_lock(second, &error), error);
+	place_free(second);
+}
+
+static void
+an_agent_is_found_although_the_environment_differs(void **state)
+{
+	struct error error = ERROR_INIT;
+	char *other = inside("other");
+	struct place *first = place_new(folder, NULL, &error), *second;
+	char *socket = strdup(place_socket(first));
+
+	(void)state;
+	/* It was started where XDG_RUNTIME_DIR was not set. */
+	unsetenv("XDG_RUNTIME_DIR");
+	place_free(first);
+	first = place_new(folder, NULL, &error);
+	assert_non_null(first);
+	assert_ok(place_lock(first, &error), error);
+	setenv("XDG_RUNTIME_DIR", folder, 1);
+	second = place_new(folder, NULL, &error);
+	assert_non_null(second);
+	assert_string_equal(place_socket(second), place_socket(first));
+	assert_string_not_equal(place_socket(second), socket);
+	assert_int_equal(place_lock(second, &error), -1);
+	place_free(first);
+	place_free(second);
+	free(socket);
+	free(other);
+}
+
+static void
+a_runtime_folder_that_others_may_write_to_is_not_used(void **state)
+{
+	struct error error = ERROR_INIT;
+	struct place *place;
+
+	(void)state;
+	assert_int_equal(chmod(folder, 0777), 0);
+	place = place_new(folder, NULL, &error);
+	assert_non_null(place);
+	assert_true(strncmp(place_socket(place), folder,
+	    strlen(folder)) != 0);
+	place_free(place);
+}
+
+static void
+the_users_own_socket_is_taken_as_it_is(void **state)
+{
+	struct error error = ERROR_INIT;
+	char *path = inside("s"), longer[300];
+	struct place *place = place_new(folder, path, &error);
+
+	(void)state;
+	assert_non_null(place);
+	assert_string_equal(place_socket(place), path);
+	place_free(place);
+	setenv("CKPTSYNC_SOCKET", path, 1);
+	place = place_new(folder, NULL, &error);
+	assert_non_null(place);
+	assert_string_equal(place_socket(place), path);
+	place_free(place);
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[0] = '/';
+	longer[sizeof(longer) - 1] = '\0';
+	assert_null(place_new(folder, longer, &error));
+	assert_int_equal(error.class, ERROR_USAGE);
+	unsetenv("CKPTSYNC_SOCKET");
+	free(path);
+}
+
+/* As another user, whose name in /tmp somebody has taken. */
+static void
+a_folder_of_somebody_else_is_refused(void **state)
+{
+	char path[64];
+	pid_t child;
+	int status;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	snprintf(path, sizeof(path), "/tmp/ckptsync-%u", 54321U);
+	assert_int_equal(mkdir(path, 0777), 0);
+	if ((child = fork()) == 0) {
+		struct error error = ERROR_INIT;
+
+		unsetenv("XDG_RUNTIME_DIR");
+		if (setuid(54321) != 0)
+			_exit(3);
+		_exit(place_new("/nothing", NULL, &error) == NULL &&
+		    error.cause == CAUSE_DENIED &&
+		    strstr(error.cure, "--socket") != NULL ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(rmdir(path), 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void
+state_has_a_place_or_none(void **state)
+{
+	struct error error = ERROR_INIT;
+	char *own = inside("state/deep");
+	struct place *place;
+
+	(void)state;
+	setenv("CKPTSYNC_STATE_DIR", own, 1);
+	place = place_new(folder, NULL, &error);
+	assert_non_null(place_state(place));
+	assert_true(strncmp(place_state(place), own, strlen(own)) == 0);
+	place_free(place);
+	unsetenv("CKPTSYNC_STATE_DIR");
+	setenv("HOME", "/proc/nobody", 1);
+	place = place_new(folder, NULL, &error);
+	assert_null(place_state(place));
+	assert_null(place_state(place));
+	place_free(place);
+	free(own);
+}
+
+static void
+the_last_term_is_remembered(void **state)
+{
+	struct state saved = { .term = { .node = 0, .number = 7,
+	    .random = UINT64_C(0x0123456789abcdef) },
+	    .opened = { .tv_sec = 1234, .tv_nsec = 5 } }, loaded;
+	char *path = inside("state.json");
+
+	(void)state;
+	assert_false(state_load(NULL, "/d", "s3://b/r", &loaded));
+	assert_false(state_load(path, "/d", "s3://b/r", &loaded));
+	state_save(path, "/d", "s3://b/r", &saved);
+	assert_true(state_load(path, "/d", "s3://b/r", &loaded));
+	assert_true(term_same(&saved.term, &loaded.term));
+	assert_int_equal(loaded.opened.tv_sec, 1234);
+	assert_int_equal(loaded.opened.tv_nsec, 5);
+	/* Of another directory or remote it says nothing. */
+	assert_false(state_load(path, "/e", "s3://b/r", &loaded));
+	assert_false(state_load(path, "/d", "s3://b/s", &loaded));
+	assert_int_equal(loaded.term.number, 0);
+	free(path);
+}
+
+static void
+damaged_state_counts_as_lost(void **state)
+{
+	static const char *const texts[] = { "", "{", "[]", "{}",
+	    "{\"directory\":\"/d\",\"remote\":\"r\",\"node\":0,"
+	    "\"term\":99999999999,\"random\":\"0123456789abcdef\","
+	    "\"opened\":{\"s\":1,\"ns\":1}}",
+	    "{\"directory\":\"/d\",\"remote\":\"r\",\"node\":0,\"term\":1,"
+	    "\"random\":\"xyz\",\"opened\":{\"s\":1,\"ns\":1}}" };
+	char *path = inside("state.json");
+	struct state loaded;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		kit_write_file(path, texts[i], strlen(texts[i]));
+		assert_false(state_load(path, "/d", "r", &loaded));
+	}
+	free(path);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(one_name_for_one_directory),
+		TEST(a_directory_that_is_not_there_yet_has_a_place),
+		TEST(a_relative_name_is_resolved),
+		TEST(a_second_one_does_not_get_the_lock),
+		TEST(an_agent_is_found_although_the_environment_differs),
+		TEST(a_runtime_folder_that_others_may_write_to_is_not_used),
+		TEST(the_users_own_socket_is_taken_as_it_is),
+		TEST(a_folder_of_somebody_else_is_refused),
+		TEST(state_has_a_place_or_none),
+		TEST(the_last_term_is_remembered),
+		TEST(damaged_state_counts_as_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
