@@ -1,47 +1,39 @@
 #include "move/around.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/source.h"
 #include "format/checkpoint.h"
 #include "store/manifest.h"
 #include "store/manifest_paths.h"
-#include "move/beneath.h"
 #include "move/description.h"
 #include "move/files.h"
 #include "move/intake.h"
+#include "move/pointer.h"
 #include "move/sender.h"
 #include "move/upload.h"
-
-/* What is larger is no pointer. */
-#define POINTER_MAXIMUM ((size_t)1 << 20)
 
 /* One pointer or companion. */
 struct neighbour {
 	struct sender_extents extents;
 	bool left_out;
-	struct source_memory memory;	/* pointers: their bytes */
-	struct source source;
-	void *data;
 };
 
 struct around {
 	struct upload *upload;
+	struct pointers early;		/* when the upload began */
+	struct pointers late;		/* at the commit; some from early */
 	struct surroundings *surroundings;	/* NULL: could not be seen */
 	struct writer_directory directory;
 	const char **names;		/* stands for what could not be seen */
 	bool incomplete;		/* no memory for them all */
 	struct files *files;		/* the companions */
-	struct neighbour *pointers;
+	struct neighbour *pointers;	/* one for each of late */
 	struct neighbour *companions;
+	struct checkpoint_entry *entries;	/* of late, for describe */
 };
 
 static int
@@ -82,25 +74,51 @@ add_name(void *context, const struct manifest *manifest, bool adopted,
 }
 
 struct around *
-around_take(struct upload *upload, struct error *error)
+around_new(struct upload *upload, struct error *error)
 {
-	struct around *around;
+	struct error trouble = ERROR_INIT;
 	struct surroundings *seen;
-	struct error failure = ERROR_INIT;
+	struct around *around;
+	int result = 0;
 
-	if ((around = calloc(1, sizeof(*around))) == NULL)
-		goto failed;
-	around->upload = upload;
-	seen = upload->look(upload->look_context, &failure);
-	around->surroundings = seen;
-	if (seen == NULL) {
-		error_prefix(&failure, "pointers and companions are left out");
-		log_failure(LOG_WARNING, "left_out", &failure);
-		writer_valid(upload->writer, add_name, around);
-		if (around->incomplete)
-			goto failed;
-		return around;
+	if ((around = calloc(1, sizeof(*around))) == NULL) {
+		out_of_memory(error);
+		return NULL;
 	}
+	around->upload = upload;
+	/* A look that fails now is tried again at the commit. */
+	seen = upload->look(upload->look_context, &trouble);
+	if (seen != NULL)
+		result = pointer_read_all(upload->folder, seen, LOG_DEBUG,
+		    &around->early, error);
+	surroundings_free(seen);
+	if (result == 0)
+		return around;
+	around_free(around);
+	return NULL;
+}
+
+/* Nothing can be seen: nothing is recorded, and all that is valid stays. */
+static int
+take_blindly(struct around *around, struct error *failure,
+    struct error *error)
+{
+	error_prefix(failure, "pointers and companions are left out");
+	log_failure(LOG_WARNING, "left_out", failure);
+	writer_valid(around->upload->writer, add_name, around);
+	return around->incomplete ? out_of_memory(error) : 0;
+}
+
+int
+around_take(struct around *around, struct error *error)
+{
+	struct error failure = ERROR_INIT;
+	struct surroundings *seen;
+
+	seen = around->upload->look(around->upload->look_context, &failure);
+	around->surroundings = seen;
+	if (seen == NULL)
+		return take_blindly(around, &failure, error);
 	around->directory = (struct writer_directory){
 		.present = (const char *const *)seen->present,
 		.present_count = seen->present_count,
@@ -109,88 +127,54 @@ around_take(struct upload *upload, struct error *error)
 	};
 	around->pointers = calloc(seen->pointer_count + 1,
 	    sizeof(*around->pointers));
+	around->entries = calloc(seen->pointer_count + 1,
+	    sizeof(*around->entries));
 	around->companions = calloc(seen->companion_count + 1,
 	    sizeof(*around->companions));
-	if (around->pointers != NULL && around->companions != NULL)
-		return around;
-
-failed:
-	around_free(around);
-	out_of_memory(error);
-	return NULL;
+	if (around->pointers == NULL || around->entries == NULL ||
+	    around->companions == NULL)
+		return out_of_memory(error);
+	return pointer_read_all(around->upload->folder, seen, LOG_WARNING,
+	    &around->late, error);
 }
 
-/* The whole pointer, as it is now, into memory. */
-static int
-read_pointer(struct around *around, struct checkpoint_entry *entry,
-    struct neighbour *pointer, struct error *error)
+/* Which version of a pointer belongs to this checkpoint (pointer.h). */
+static const struct pointer *
+choose(const struct around *around, const struct pointer *late)
 {
-	const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-	struct stat status;
-	ssize_t length = -1;
-	int fd;
+	const struct pointer *early;
 
-	if (entry->follow)
-		fd = openat(around->upload->folder, entry->path, flags);
-	else
-		fd = beneath_open(around->upload->folder, entry->path, flags,
-		    0);
-	if (fd != -1 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-		pointer->data = malloc(POINTER_MAXIMUM + 1);
-		if (pointer->data == NULL) {
-			close(fd);
-			return out_of_memory(error);
-		}
-		length = pread(fd, pointer->data, POINTER_MAXIMUM + 1, 0);
-	}
-	if (fd != -1)
-		close(fd);
-	if (length < 0 || (size_t)length > POINTER_MAXIMUM) {
-		leave_out(pointer, entry->path, length < 0 ?
-		    "it cannot be read" : "it is too large for a pointer");
-		return 0;
-	}
-	entry->identity = identity_of(&status);
-	entry->identity.size = (uint64_t)length;
-	pointer->memory = (struct source_memory){
-		.data = pointer->data, .length = (size_t)length
-	};
-	pointer->source = source_from_memory(&pointer->memory);
-	return 0;
-}
-
-static int
-send_pointer(struct sender *sender, struct neighbour *pointer,
-    struct error *error)
-{
-	struct sender_piece piece = {
-		.lane = SENDER_CHECKPOINT,
-		.source = &pointer->source,
-		.length = pointer->memory.length,
-		.data = pointer->memory.data
-	};
-
-	if (piece.length == 0)
-		return 0;
-	sha256_of(piece.data, (size_t)piece.length, piece.digest);
-	return sender_add(sender, &piece, &pointer->extents, error);
+	if (pointer_names(late, around->upload->checkpoint))
+		return late;
+	early = pointer_find(&around->early, late->entry.path);
+	if (early != NULL && pointer_names(early, around->upload->checkpoint))
+		return early;
+	return late;
 }
 
 int
 around_read_pointers(struct around *around, struct sender *sender,
     struct error *error)
 {
-	struct surroundings *seen = around->surroundings;
+	const struct pointer *pointer;
+	struct sender_piece piece;
 	size_t i;
 
-	for (i = 0; seen != NULL && i < seen->pointer_count; i++) {
-		if (seen->pointers[i].kind != ENTRY_FILE)
+	for (i = 0; i < around->late.count; i++) {
+		pointer = choose(around, &around->late.all[i]);
+		around->entries[i] = pointer->entry;
+		if (pointer->entry.kind != ENTRY_FILE ||
+		    pointer->memory.length == 0)
 			continue;
-		if (read_pointer(around, &seen->pointers[i],
-		    &around->pointers[i], error) == -1)
-			return -1;
-		if (!around->pointers[i].left_out && send_pointer(sender,
-		    &around->pointers[i], error) == -1)
+		piece = (struct sender_piece){
+			.lane = SENDER_CHECKPOINT,
+			.source = &pointer->source,
+			.length = pointer->memory.length,
+			.data = pointer->data
+		};
+		sha256_of(piece.data, (size_t)piece.length, piece.digest);
+		if (sender_add(sender, &piece, &around->pointers[i].extents,
+		    error) == -1)
 			return -1;
 	}
 	return 0;
@@ -326,7 +310,7 @@ around_describe(struct around *around, const struct sender *sender,
 
 	if (seen == NULL)
 		return 0;
-	if (describe(seen->pointers, around->pointers, seen->pointer_count,
+	if (describe(around->entries, around->pointers, around->late.count,
 	    sender, manifest, &manifest->pointers, &manifest->pointer_count,
 	    error) == -1)
 		return -1;
@@ -355,10 +339,8 @@ free_neighbours(struct neighbour *neighbours, size_t count)
 {
 	size_t i;
 
-	for (i = 0; neighbours != NULL && i < count; i++) {
+	for (i = 0; neighbours != NULL && i < count; i++)
 		free(neighbours[i].extents.all);
-		free(neighbours[i].data);
-	}
 	free(neighbours);
 }
 
@@ -367,12 +349,13 @@ around_free(struct around *around)
 {
 	if (around == NULL)
 		return;
-	if (around->surroundings != NULL) {
-		free_neighbours(around->pointers,
-		    around->surroundings->pointer_count);
+	free_neighbours(around->pointers, around->late.count);
+	if (around->surroundings != NULL)
 		free_neighbours(around->companions,
 		    around->surroundings->companion_count);
-	}
+	free(around->entries);
+	pointer_free_all(&around->early);
+	pointer_free_all(&around->late);
 	files_free(around->files);
 	free(around->names);
 	surroundings_free(around->surroundings);

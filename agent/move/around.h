@@ -17,11 +17,19 @@ struct upload;
 struct around;
 
 /**
- * around_take(upload, error):
- * Ask upload->look.  When it fails, every valid checkpoint counts as present
- * and nothing is recorded.  NULL when out of memory.
+ * around_new(upload, error):
+ * When the upload begins: read the pointers as they are now (pointer.h).
+ * NULL when out of memory.
  */
-struct around *around_take(struct upload *upload, struct error *error);
+struct around *around_new(struct upload *upload, struct error *error);
+
+/**
+ * around_take(around, error):
+ * When all is read: ask upload->look for what is recorded.  When it fails,
+ * every valid checkpoint counts as present and nothing is recorded.  Return 0,
+ * or -1 when out of memory.
+ */
+int around_take(struct around *around, struct error *error);
 
 /**
  * around_read_pointers(around, sender, error):

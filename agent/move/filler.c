@@ -206,8 +206,7 @@ copy_extent(struct filler *filler, size_t number, size_t extent,
 
 static int
 copy_part(struct filler *filler, size_t number, struct sha256 *hash,
-    uint8_t *data, const _Atomic bool *cancel, _Atomic uint64_t *copied,
-    struct error *error)
+    uint8_t *data, const _Atomic bool *cancel, struct error *error)
 {
 	struct part *part = &filler->selection->parts[number];
 	const struct manifest_extent *extent;
@@ -222,7 +221,7 @@ copy_part(struct filler *filler, size_t number, struct sha256 *hash,
 		if (*cancel)
 			return error_set(error, ERROR_FAILED, CAUSE_CANCELLED,
 			    NULL, "cancelled");
-		if (origin->from == ORIGIN_LOCAL) {
+		if (origin->from == ORIGIN_LOCAL && !origin->staged) {
 			from = beneath_open(filler->target, filler->
 			    selection->donors[origin->donor],
 			    O_RDONLY | O_NONBLOCK, 0);
@@ -232,13 +231,12 @@ copy_part(struct filler *filler, size_t number, struct sha256 *hash,
 				close(from);
 			if (result == -1)
 				return -1;
+			origin->staged = result == 1;
 			if (result == 0)
 				origin->from = ORIGIN_STORE;
-			else {
-				*copied += extent->length;
+			else
 				staging_note(filler->staging, match_digest(
 				    part->manifest, extent), extent->length);
-			}
 		}
 		place += extent->length;
 	}
@@ -247,7 +245,7 @@ copy_part(struct filler *filler, size_t number, struct sha256 *hash,
 
 int
 filler_copy(struct filler *filler, const _Atomic bool *cancel,
-    _Atomic uint64_t *copied, struct error *error)
+    struct error *error)
 {
 	struct sha256 *hash;
 	uint8_t *data;
@@ -263,7 +261,7 @@ filler_copy(struct filler *filler, const _Atomic bool *cancel,
 		if (filler->wanted[i] &&
 		    filler->selection->parts[i].content != NULL)
 			result = copy_part(filler, i, hash, data, cancel,
-			    copied, error);
+			    error);
 	free(data);
 	sha256_free(hash);
 	return result;
@@ -350,12 +348,33 @@ finish_folder(struct filler *filler, const struct part *part, bool top,
 	return result;
 }
 
+/* Whether every byte of every file is in its place. */
+static bool
+is_full(const struct filler *filler)
+{
+	const struct part *part;
+	size_t i, j;
+
+	for (i = 0; i < filler->selection->part_count; i++) {
+		part = &filler->selection->parts[i];
+		for (j = 0; filler->wanted[i] && part->content != NULL &&
+		    j < part->content->extent_count; j++)
+			if (!part->origins[j].staged)
+				return false;
+	}
+	return true;
+}
+
 int
 filler_finish(struct filler *filler, struct error *error)
 {
 	const struct part *part;
 	size_t i;
 
+	/* Nothing torn is ever put into place, whatever led here. */
+	if (!is_full(filler))
+		return error_set(error, ERROR_FAILED, CAUSE_OTHER, NULL,
+		    "not every byte was fetched");
 	for (i = 0; i < filler->selection->part_count; i++) {
 		part = &filler->selection->parts[i];
 		if (!filler->wanted[i] ||

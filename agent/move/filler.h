@@ -30,16 +30,16 @@ int filler_write(struct filler *filler, size_t part, uint64_t offset,
     const void *data, size_t length, struct error *error);
 
 /**
- * filler_copy(filler, cancel, copied, error):
+ * filler_copy(filler, cancel, error):
  * Copy what local files have, checking each hash; what turns out to be
- * something else is to be fetched (ORIGIN_STORE).  Adds to *${copied}.
+ * something else is to be fetched (ORIGIN_STORE).  Return 0 or -1.
  */
 int filler_copy(struct filler *filler, const _Atomic bool *cancel,
-    _Atomic uint64_t *copied, struct error *error);
+    struct error *error);
 
 /**
  * filler_finish(filler, error):
- * Everything is filled: make links, set modes and times, fsync.
+ * Make sure that everything is filled; make links, set modes and times, fsync.
  */
 int filler_finish(struct filler *filler, struct error *error);
 

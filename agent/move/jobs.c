@@ -56,7 +56,8 @@ add_places(const struct selection *selection, size_t number,
 	for (i = 0; i < part->content->extent_count; i++,
 	    offset += extent->length) {
 		extent = &part->content->extents[i];
-		if (part->origins[i].from != ORIGIN_STORE)
+		if (part->origins[i].staged ||
+		    part->origins[i].from != ORIGIN_STORE)
 			continue;
 		jobs->places[jobs->place_count++] = (struct job_place){
 			.chunk = &part->manifest->chunks[extent->chunk],
@@ -65,7 +66,8 @@ add_places(const struct selection *selection, size_t number,
 			.length = extent->length,
 			.digest = match_digest(part->manifest, extent),
 			.part = number,
-			.file_offset = offset
+			.file_offset = offset,
+			.origin = &part->origins[i]
 		};
 	}
 }

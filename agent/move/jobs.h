@@ -24,6 +24,7 @@ struct job_place {
 	const uint8_t *digest;		/* of these bytes; NULL: not known */
 	size_t part;
 	uint64_t file_offset;
+	struct origin *origin;		/* of the extent */
 };
 
 /* One GET. */
@@ -48,7 +49,8 @@ struct jobs {
 
 /**
  * jobs_make(selection, jobs, error):
- * From every extent with ORIGIN_STORE of the items that have to be made.
+ * From every extent of the items that have to be made that is neither staged
+ * nor to be had from a local file.
  * Return 0 or -1; free it with jobs_free.
  */
 int jobs_make(const struct selection *selection, struct jobs *jobs,

@@ -187,6 +187,7 @@ succeed(struct load *load)
 	for (i = 0; i < load->job->count; i++) {
 		place = &load->job->places[i];
 		restore->progress.done += place->length;
+		place->origin->staged = true;
 		if (place->digest != NULL)
 			staging_note(load->loader->staging, place->digest,
 			    place->length);

@@ -199,8 +199,7 @@ place_item(struct placement *placement, struct error *error)
 
 int
 placement_run(struct staging *staging, int target,
-    const struct selection *selection, enum item_phase phase,
-    struct error *error)
+    struct selection *selection, enum item_phase phase, struct error *error)
 {
 	struct placement placement = {
 		.staging = staging, .target = target, .selection = selection
@@ -208,11 +207,13 @@ placement_run(struct staging *staging, int target,
 	size_t i;
 
 	for (i = 0; i < selection->item_count; i++) {
+		if (selection->items[i].phase != phase ||
+		    selection->items[i].settled)
+			continue;
 		placement.item = &selection->items[i];
-		if (placement.item->phase == phase &&
-		    !placement.item->settled &&
-		    place_item(&placement, error) == -1)
+		if (place_item(&placement, error) == -1)
 			return -1;
+		selection->items[i].settled = true;
 	}
 	return 0;
 }

@@ -48,7 +48,7 @@ look(struct restore *restore, int target, struct selection *selection,
 		*error = none;
 		return -1;
 	}
-	result = staging_check(staging, selection, error);
+	result = staging_check(staging, selection, false, error);
 	staging_free(staging);
 	return result;
 }
@@ -91,7 +91,7 @@ count_present(const struct selection *selection)
 			if (part->content == NULL)
 				continue;
 			for (k = 0; k < part->content->extent_count; k++)
-				if (item->settled ||
+				if (item->settled || part->origins[k].staged ||
 				    part->origins[k].from != ORIGIN_STORE)
 					present +=
 					    part->content->extents[k].length;
@@ -215,19 +215,19 @@ fill(struct restore *restore, const struct restore_plan *plan, int target,
     struct staging *staging, struct error *error)
 {
 	struct selection *selection = plan->selection;
-	_Atomic uint64_t copied = 0;
 	struct filler *filler;
 	struct jobs jobs;
 	int result = -1;
 
 	if (staging_prune(staging, selection, error) == -1 ||
+	    staging_check(staging, selection, true, error) == -1 ||
 	    check_room(restore, target, count_needed(selection, staging),
 	    error) == -1)
 		return -1;
 	filler = filler_new(staging, target, selection, error);
 	if (filler == NULL)
 		return -1;
-	if (filler_copy(filler, &restore->cancel, &copied, error) == -1)
+	if (filler_copy(filler, &restore->cancel, error) == -1)
 		goto out;
 	restore->progress.reused = count_present(selection);
 	restore->progress.done = restore->progress.reused;

@@ -35,7 +35,9 @@ struct item {
 
 /* Where the bytes of an extent come from. */
 struct origin {
-	enum { ORIGIN_STORE, ORIGIN_LOCAL, ORIGIN_STAGED } from;
+	enum { ORIGIN_STORE, ORIGIN_LOCAL } from;
+	bool staged;		/* they are in staging already; what a plan
+				 * says is only believed until a run knows */
 	uint32_t donor;		/* LOCAL: index into donors */
 	uint64_t offset;	/* LOCAL: in that file */
 };

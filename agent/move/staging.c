@@ -222,71 +222,77 @@ staging_note(struct staging *staging, const uint8_t digest[SHA256_SIZE],
 		    strerror(errno));
 }
 
-/* Hash the claimed extents of one file that lies in new/. */
+/* Whether the bytes of the file have this hash. */
+static bool
+has_hash(int fd, uint64_t offset, uint64_t length, const uint8_t *wanted,
+    struct sha256 *hash, uint8_t *data)
+{
+	uint8_t digest[SHA256_SIZE];
+	ssize_t got;
+
+	while (length > 0) {
+		got = pread(fd, data, length < BLOCK ? (size_t)length : BLOCK,
+		    (off_t)offset);
+		if (got <= 0)
+			break;
+		sha256_add(hash, data, (size_t)got);
+		offset += (uint64_t)got;
+		length -= (uint64_t)got;
+	}
+	sha256_end(hash, digest);
+	return length == 0 && memcmp(digest, wanted, SHA256_SIZE) == 0;
+}
+
+/* One part; ${hash} is NULL when claims are enough. */
 static void
-check_part(const struct staging *staging, struct part *part, int fd,
-    uint8_t *data, struct sha256 *hash)
+check_part(const struct staging *staging, struct part *part,
+    struct sha256 *hash, uint8_t *data)
 {
 	const struct manifest_extent *extent;
 	const uint8_t *wanted;
-	uint8_t digest[SHA256_SIZE];
-	uint64_t offset = 0, done;
-	ssize_t got;
+	uint64_t offset = 0;
 	size_t i;
+	int fd;
 
+	fd = beneath_open(staging->fresh, part->entry->path,
+	    O_RDONLY | O_NONBLOCK, 0);
 	for (i = 0; i < part->content->extent_count; i++,
 	    offset += extent->length) {
 		extent = &part->content->extents[i];
 		wanted = match_digest(part->manifest, extent);
-		if (wanted == NULL || pieces_find(staging->claims, wanted,
-		    extent->length) == NULL)
-			continue;
-		for (done = 0, got = 1; done < extent->length && got > 0;
-		    done += (uint64_t)got) {
-			got = pread(fd, data, extent->length - done < BLOCK ?
-			    (size_t)(extent->length - done) : BLOCK,
-			    (off_t)(offset + done));
-			if (got <= 0)
-				break;
-			sha256_add(hash, data, (size_t)got);
-		}
-		sha256_end(hash, digest);
-		if (done == extent->length &&
-		    memcmp(digest, wanted, SHA256_SIZE) == 0)
-			part->origins[i].from = ORIGIN_STAGED;
+		part->origins[i].staged = fd != -1 && wanted != NULL &&
+		    pieces_find(staging->claims, wanted,
+		    extent->length) != NULL && (hash == NULL || has_hash(fd,
+		    offset, extent->length, wanted, hash, data));
 	}
+	if (fd != -1)
+		close(fd);
 }
 
 int
 staging_check(const struct staging *staging, struct selection *selection,
-    struct error *error)
+    bool hashing, struct error *error)
 {
 	const struct item *item;
 	struct sha256 *hash = NULL;
 	uint8_t *data;
 	struct part *part;
 	size_t i, j;
-	int fd, result = -1;
+	int result = -1;
 
 	if ((data = malloc(BLOCK)) == NULL) {
 		error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
 		    "out of memory");
 		goto out;
 	}
-	if ((hash = sha256_new(error)) == NULL)
+	if (hashing && (hash = sha256_new(error)) == NULL)
 		goto out;
 	for (i = 0; i < selection->item_count; i++) {
 		item = &selection->items[i];
 		for (j = 0; !item->settled && j < item->count; j++) {
 			part = &selection->parts[item->first + j];
-			if (part->content == NULL)
-				continue;
-			fd = beneath_open(staging->fresh, part->entry->path,
-			    O_RDONLY | O_NONBLOCK, 0);
-			if (fd == -1)
-				continue;
-			check_part(staging, part, fd, data, hash);
-			close(fd);
+			if (part->content != NULL)
+				check_part(staging, part, hash, data);
 		}
 	}
 	result = 0;

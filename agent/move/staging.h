@@ -20,7 +20,7 @@ struct restore;
  *
  * The id comes from the manifests that are wanted, so that the next run of a
  * restore that was cut finds it.  The journal is believed only after hashing
- * what it claims.
+ * what it claims, with the folder locked.
  */
 struct staging;
 
@@ -58,12 +58,13 @@ void staging_note(struct staging *staging, const uint8_t digest[SHA256_SIZE],
     uint64_t length);
 
 /**
- * staging_check(staging, selection, error):
- * Hash what the journal claims of the parts that have to be made; what is
- * right becomes ORIGIN_STAGED.  Return 0 or -1.
+ * staging_check(staging, selection, hashing, error):
+ * Set `staged` of every extent of the parts that have to be made: whether the
+ * journal claims that it is in new/ and, with ${hashing}, whether that is
+ * true.  Without, it is an estimate.  Return 0 or -1.
  */
 int staging_check(const struct staging *staging, struct selection *selection,
-    struct error *error);
+    bool hashing, struct error *error);
 
 /**
  * staging_prune(staging, selection, error):

@@ -75,7 +75,8 @@ prepare(struct work *work, struct error *error)
 		    "out of memory");
 	work->files = files_open(upload->folder, checkpoint->entries, count,
 	    FILES_FIXED, error);
-	if (work->files == NULL || take_snapshot(work, error) == -1)
+	if (work->files == NULL || take_snapshot(work, error) == -1 ||
+	    (work->around = around_new(upload, error)) == NULL)
 		return -1;
 	work->sender = sender_new(upload, work->attempt, work->target, error);
 	if (work->sender == NULL)
@@ -134,9 +135,8 @@ find_known(struct work *work, struct error *error)
 static int
 finish_sending(struct work *work, struct error *error)
 {
-	if ((work->around = around_take(work->upload, error)) == NULL)
-		return -1;
-	if (around_read_pointers(work->around, work->sender, error) == -1 ||
+	if (around_take(work->around, error) == -1 ||
+	    around_read_pointers(work->around, work->sender, error) == -1 ||
 	    sender_flush(work->sender, SENDER_CHECKPOINT, error) == -1 ||
 	    around_read_companions(work->around, work->intake, work->sender,
 	    error) == -1 ||

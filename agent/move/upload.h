@@ -29,7 +29,9 @@ struct upload {
 	int folder;			/* descriptor of the watched directory */
 	const struct checkpoint *checkpoint;	/* complete */
 	struct surroundings *(*look)(void *context, struct error *error);
-	void *look_context;		/* `look` gives the surroundings at the commit */
+	void *look_context;		/* `look` gives the surroundings as they are
+					 * now; asked at the start, for pointers,
+					 * and at the commit */
 	json_t *environment;		/* may be NULL */
 	uint64_t companion_limit;	/* bytes each; 0: none */
 	struct rate *rate;		/* may be NULL */

@@ -171,6 +171,61 @@ test_pointers(void **state)
 	scene_free(scene);
 }
 
+static void
+point_on(void *context)
+{
+	struct scene *scene = context;
+	char *path = scene_path(scene, NULL, "last");
+
+	scene_write(scene, "latest", "step-2\n", 7);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("step-2", path), 0);
+	scene_write(scene, "other", "new", 3);
+	free(path);
+}
+
+/* The trainer is one checkpoint further when this one is committed: the
+ * pointer that names this one belongs to it. */
+static void
+test_early_pointers(void **state)
+{
+	struct scene *scene = scene_new();
+	struct restore restore = { .pointers = true };
+	struct error error = ERROR_INIT;
+	char *path = scene_path(scene, NULL, "last"), *data;
+	const struct manifest *manifest;
+	size_t length;
+
+	(void)state;
+	scene_fill(scene, "step-1/a", 20 * MIB, 1);
+	assert_int_equal(symlink("step-1", path), 0);
+	free(path);
+	scene_write(scene, "latest", "step-1\n", 7);
+	scene_write(scene, "other", "old", 3);
+	scene->pointers[0] = "last";
+	scene->pointers[1] = "latest";
+	scene->pointers[2] = "other";
+	scene->script->hook = point_on;
+	scene->script->hook_context = scene;
+	scene->script->hook_put = 1;
+	scene_push(scene, "step-1");
+	manifest = scene->outcome.manifest;
+	assert_string_equal(find(manifest->pointers, manifest->pointer_count,
+	    "last")->target, "step-1");
+	assert_ok(scene_restore(scene, &restore, &error), error);
+	path = path_join(scene->target, "latest");
+	data = kit_read_file(path, &length);
+	assert_string_equal(data, "step-1\n");
+	free(path);
+	free(data);
+	path = path_join(scene->target, "other");
+	data = kit_read_file(path, &length);
+	assert_string_equal(data, "new");
+	free(path);
+	free(data);
+	scene_free(scene);
+}
+
 /* A companion in the place of something else, and links that lead out. */
 static void
 test_strange(void **state)
@@ -245,6 +300,7 @@ main(void)
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_changing),
 		cmocka_unit_test(test_pointers),
+		cmocka_unit_test(test_early_pointers),
 		cmocka_unit_test(test_strange),
 		cmocka_unit_test(test_blind),
 	};
