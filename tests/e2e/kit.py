@@ -98,20 +98,32 @@ def marked(mark):
     return found
 
 
+def lives(pid):
+    """Not a zombie, which holds no file and no lock any more."""
+    try:
+        return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False
+
+
 def murder(mark, order=None):
     """SIGKILL all marked processes until none is left."""
     limit = time.monotonic() + PATIENCE
+    killed = set()
     while True:
         alive = marked(mark)
-        if not alive:
-            return
         if order:
             order.shuffle(alive)
         for pid in alive:
             try:
                 os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
             except ProcessLookupError:
                 pass
+        # One that is ending has no environment any more, but its locks.
+        killed = {pid for pid in killed if lives(pid)}
+        if not alive and not killed:
+            return
         if time.monotonic() > limit:
             raise AssertionError(f"processes {alive} do not die")
         time.sleep(0.005)
@@ -207,6 +219,7 @@ class Case(unittest.TestCase):
         self.environment = {name: value for name, value in os.environ.items()
                             if name not in OURS}
         self.environment[MARK] = self.mark
+        self.processes = []
         self.environment["CKPTSYNC_STATE_DIR"] = self.path("state")
         self.environment["XDG_RUNTIME_DIR"] = self.path("runtime")
         os.mkdir(self.path("runtime"), 0o700)
@@ -216,6 +229,8 @@ class Case(unittest.TestCase):
 
     def clear(self):
         murder(self.mark)
+        for process in self.processes:
+            process.child.wait()
         if os.environ.get("CKPTSYNC_KEEP"):
             print(f"left {self.scratch}", file=sys.stderr)
         else:
@@ -272,10 +287,13 @@ class Case(unittest.TestCase):
         """Start `ckptsync WORDS` with a JSON log, in the background."""
         self.count += 1
         first, *rest = [str(word) for word in words]
-        return Process([*before, PROGRAM, first, "--log-format", "json", *rest],
-                       self.with_environment(environment),
-                       self.path(f"log-{self.count}"),
-                       self.path(f"out-{self.count}"), **how)
+        process = Process(
+            [*before, PROGRAM, first, "--log-format", "json", *rest],
+            self.with_environment(environment),
+            self.path(f"log-{self.count}"), self.path(f"out-{self.count}"),
+            **how)
+        self.processes.append(process)
+        return process
 
     def push(self, *options, **how):
         return self.run_program("push", *options, self.folder, self.remote,

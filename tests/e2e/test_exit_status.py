@@ -87,7 +87,7 @@ class ExitStatus(kit.Case):
             "run", "--start-timeout", "2s", self.folder, NOWHERE, "--",
             "touch", self.path("started"), environment=CLOSED, expect=1)
         self.assertFalse(os.path.exists(self.path("started")))
-        self.assertIn("nowhere", done.err)
+        self.assertIn("127.0.0.1 port 9", done.err)
         self.assertLess(time.monotonic() - began, 60)
 
     def test_an_unreachable_store_is_not_an_empty_one(self):
@@ -144,6 +144,7 @@ class ExitStatus(kit.Case):
 
     def test_other_signals_are_forwarded(self):
         life = self.patient()
+        life.event("durable")
         life.signal(signal.SIGUSR1)
         life.event("durable", count=2)
         life.signal(signal.SIGINT)

@@ -161,7 +161,8 @@ class Round:
 
     def is_trainer(self, pid):
         try:
-            return TRAIN.encode() in kit.read(f"/proc/{pid}/cmdline")
+            words = kit.read(f"/proc/{pid}/cmdline").split(b"\0")
+            return TRAIN.encode() in words[:2]
         except OSError:
             return False
 
@@ -178,7 +179,7 @@ class Round:
             self.say("same disk")
             return
         self.say("empty disk")
-        shutil.rmtree(os.path.dirname(self.folder))
+        shutil.rmtree(os.path.dirname(self.folder), ignore_errors=True)
 
     def saves(self):
         """(name, files) -> step, of all that was ever journalled."""

@@ -64,6 +64,7 @@ class TakeOver(kit.Case):
                           self.remote, "--", "sh", "-c",
                           f"while [ ! -e {self.scratch}/go ]; do "
                           "sleep 0.05; done")
+        life.event("trainer_started")
         for step in range(5):
             kit.write(f"{zero}/step-{step}.safetensors", kit.checkpoint(step))
             life.event("durable", count=step + 1)

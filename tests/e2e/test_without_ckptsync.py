@@ -12,7 +12,7 @@ class Without(kit.Case):
     def script(self, *words, status=0):
         done = subprocess.run([SCRIPT, *words], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False,
-                              env=self.environment)
+                              errors="replace", env=self.environment)
         self.assertEqual(done.returncode, status, done.stdout)
         return done.stdout
 
