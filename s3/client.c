@@ -1,4 +1,5 @@
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +179,24 @@ char *
 s3_client_credentials_text(struct s3_client *client, char *text, size_t size)
 {
 	return credentials_text(client->service->credentials, text, size);
+}
+
+void
+s3_client_facts(struct s3_client *client, struct s3_facts *facts)
+{
+	struct service *service = client->service;
+	char host[ENDPOINT_HOST_SIZE];
+
+	memset(facts, 0, sizeof(*facts));
+	credentials_look(service->credentials, facts);
+	service_get_region(service, facts->region);
+	memcpy(facts->first_region, service->endpoint.region,
+	    sizeof(facts->first_region));
+	endpoint_host(&service->endpoint, facts->region, host);
+	snprintf(facts->address, sizeof(facts->address), "%s://%s",
+	    endpoint_scheme(&service->endpoint), host);
+	facts->clock_known = atomic_load(&service->clock_seen);
+	facts->clock_offset = atomic_load(&service->clock_seen_offset);
 }
 
 struct service *

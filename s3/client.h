@@ -186,4 +186,25 @@ int s3_client_delete_many(struct s3_client *client, const char *const *keys,
 char *s3_client_credentials_text(struct s3_client *client, char *text,
     size_t size);
 
+/* What a client has found out so far, for those who look for a fault. */
+struct s3_facts {
+	char address[640];		/* "https://s3.eu-west-3.amazonaws.com" */
+	char first_region[64];		/* the one to begin with */
+	char region[64];		/* another one: the server said so */
+	char source[160];		/* of the credentials */
+	bool keys_known;		/* they were had; else nothing of: */
+	bool temporary;			/* they have a session token */
+	bool renewable;			/* their source may give newer ones */
+	time_t expires;			/* 0: no end is known */
+	bool clock_known;		/* an answer told the server's time */
+	long long clock_offset;		/* seconds: its clock minus ours, by the
+					 * last answer */
+};
+
+/**
+ * s3_client_facts(client, facts):
+ * Fill in ${facts} as of now.  Sends nothing.  Any thread.
+ */
+void s3_client_facts(struct s3_client *client, struct s3_facts *facts);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "s3/client.h"
 #include "s3/credentials.h"
 #include "s3/origin.h"
 #include "s3/worker.h"
@@ -291,6 +292,19 @@ credentials_refuse(struct credentials *credentials, unsigned long number)
 		credentials->refused = number;
 	pthread_mutex_unlock(&credentials->lock);
 	return true;
+}
+
+void
+credentials_look(struct credentials *credentials, struct s3_facts *facts)
+{
+	snprintf(facts->source, sizeof(facts->source), "%s",
+	    origin_text(credentials->origin));
+	facts->renewable = !origin_is_fixed(credentials->origin);
+	pthread_mutex_lock(&credentials->lock);
+	facts->keys_known = credentials->keys.number != 0;
+	facts->temporary = credentials->keys.token[0] != '\0';
+	facts->expires = credentials->keys.expires;
+	pthread_mutex_unlock(&credentials->lock);
 }
 
 char *

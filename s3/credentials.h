@@ -10,6 +10,7 @@
 struct error;
 struct profile;
 struct s3_config;
+struct s3_facts;
 
 /*
  * Where the keys come from, first found counts (the order of the AWS SDKs):
@@ -75,6 +76,13 @@ enum credentials_state credentials_get(struct credentials *credentials,
  * one can be had: then credentials_get says WAIT until it is there.
  */
 bool credentials_refuse(struct credentials *credentials, unsigned long number);
+
+/**
+ * credentials_look(credentials, facts):
+ * Fill in what ${facts} says of credentials.
+ */
+void credentials_look(struct credentials *credentials,
+    struct s3_facts *facts);
 
 /**
  * credentials_text(credentials, text, size):

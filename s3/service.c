@@ -118,6 +118,14 @@ service_set_clock(struct service *service, time_t now)
 }
 
 void
+service_see_clock(struct service *service, time_t now)
+{
+	atomic_store(&service->clock_seen_offset,
+	    (long long)(now - clock_wall().tv_sec));
+	atomic_store(&service->clock_seen, true);
+}
+
+void
 service_get_region(struct service *service, char region[ENDPOINT_REGION_SIZE])
 {
 	pthread_mutex_lock(&service->lock);

@@ -35,6 +35,8 @@ struct service {
 	atomic_bool no_batch_delete;	/* the server has none */
 
 	atomic_llong clock_offset;	/* seconds: its clock minus ours */
+	atomic_bool clock_seen;		/* the last answer told the time: */
+	atomic_llong clock_seen_offset;
 	pthread_mutex_t lock;		/* of what follows */
 	char region[ENDPOINT_REGION_SIZE];
 	struct {
@@ -71,6 +73,13 @@ time_t service_now(struct service *service);
  * The server's clock shows ${now}.
  */
 void service_set_clock(struct service *service, time_t now);
+
+/**
+ * service_see_clock(service, now):
+ * An answer says that the server's clock shows ${now}: noted for those who
+ * ask, without any effect.
+ */
+void service_see_clock(struct service *service, time_t now);
 
 /**
  * service_get_region(service, region) / service_set_region(service, region):

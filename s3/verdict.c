@@ -336,6 +336,9 @@ verdict_of(struct exchange *exchange, CURLcode code)
 	if (status != 0) {
 		request->status = status;
 		request->server_time.tv_sec = head_server_time(&exchange->head);
+		if (request->server_time.tv_sec != 0)
+			service_see_clock(exchange->service,
+			    request->server_time.tv_sec);
 	}
 	if (exchange->local.class != ERROR_NONE) {
 		request->error = exchange->local;

@@ -303,3 +303,12 @@ backend_s3_open(const char *url, const struct remote_options *options,
 	}
 	return &store->backend;
 }
+
+bool
+backend_s3_facts(struct backend *backend, struct s3_facts *facts)
+{
+	if (backend->operations != &operations)
+		return false;
+	s3_client_facts(store_of(backend)->client, facts);
+	return true;
+}
