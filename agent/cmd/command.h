@@ -13,5 +13,6 @@ int command_push(const struct options *options);
 int command_restore(const struct options *options);
 int command_list(const struct options *options);
 int command_show(const struct options *options);
+int command_doctor(const struct options *options);
 
 #endif

@@ -9,7 +9,8 @@
 #include "base/unit.h"
 
 #define AGENTS (COMMAND_RUN | COMMAND_AGENT | COMMAND_PUSH)
-#define ALL (AGENTS | COMMAND_RESTORE | COMMAND_LIST | COMMAND_SHOW)
+#define ALL (AGENTS | COMMAND_RESTORE | COMMAND_LIST | COMMAND_SHOW | \
+    COMMAND_DOCTOR)
 
 /* An option that only sets a text or a switch. */
 #define TAKE_TEXT(name, field) \
@@ -208,6 +209,24 @@ take_grace(struct options *options, const char *value, struct error *error)
 }
 
 static int
+take_cloud(struct options *options, const char *value, struct error *error)
+{
+	if (notice_cloud_parse(value, &options->settings.notice.cloud) == 0)
+		return 0;
+	return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
+	    "'%s' is not one of: auto, none, aws, google, azure, alibaba, "
+	    "tencent", value);
+}
+
+static int
+take_gcp_notice(struct options *options, const char *value,
+    struct error *error)
+{
+	return unit_parse_duration(value,
+	    &options->settings.notice.google_notice, error);
+}
+
+static int
 take_start_timeout(struct options *options, const char *value,
     struct error *error)
 {
@@ -279,8 +298,14 @@ const struct option_row option_rows[] = {
 	{ "resume-args", 0, "ARGS", COMMAND_RUN, false,
 	    "add ARGS to COMMAND when something was restored, {} replaced by "
 	    "its path", take_resume_args },
-	{ "grace", 0, "TIME", COMMAND_RUN | COMMAND_AGENT, false,
-	    "time from SIGTERM to the end (25s)", take_grace },
+	{ "grace", 0, "TIME", COMMAND_RUN | COMMAND_AGENT | COMMAND_DOCTOR,
+	    false, "time from SIGTERM to the end (25s)", take_grace },
+	{ "cloud", 0, "NAME", COMMAND_DOCTOR, false,
+	    "whose notices to look for: auto, none, aws, google, azure, "
+	    "alibaba, tencent (auto)", take_cloud },
+	{ "gcp-notice", 0, "TIME", COMMAND_DOCTOR, false,
+	    "how long before the end Google Cloud was asked to say so (25s)",
+	    take_gcp_notice },
 	{ "save-signal", 0, "SIG", COMMAND_RUN, false,
 	    "sent to the trainer at once on a notice (none)",
 	    take_save_signal },
@@ -313,10 +338,10 @@ const struct option_row option_rows[] = {
 	    "keep the newest N resume points (3)", take_keep },
 	{ "keep-all", 0, NULL, AGENTS, false, "keep all of everything",
 	    take_keep_all },
-	{ "include", 0, "GLOB", AGENTS | COMMAND_RESTORE, true,
+	{ "include", 0, "GLOB", AGENTS | COMMAND_RESTORE | COMMAND_DOCTOR, true,
 	    "only paths that match; may be given several times",
 	    take_include },
-	{ "exclude", 0, "GLOB", AGENTS | COMMAND_RESTORE, true,
+	{ "exclude", 0, "GLOB", AGENTS | COMMAND_RESTORE | COMMAND_DOCTOR, true,
 	    "no paths that match; may be given several times",
 	    take_exclude },
 	{ "companions", 0, "none|SIZE", AGENTS, false,
@@ -338,7 +363,7 @@ const struct option_row option_rows[] = {
 	    "write no environment record", take_no_environment },
 	{ "socket", 0, "PATH", AGENTS, false,
 	    "the control socket; its lock is beside it", take_socket },
-	{ "store", 0, "weak|strong", AGENTS, false,
+	{ "store", 0, "weak|strong", AGENTS | COMMAND_DOCTOR, false,
 	    "whether a listing shows every earlier write (found out by "
 	    "itself)", take_store },
 

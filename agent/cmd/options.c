@@ -31,6 +31,12 @@ static const struct command_words {
 	{ COMMAND_SHOW, "show", "[REMOTE] [CHECKPOINT]",
 	    "Print one checkpoint: the resume point, or a name or an id of "
 	    "`list`." },
+	{ COMMAND_DOCTOR, "doctor", "[DIR] [REMOTE]",
+	    "Check this machine before a long run: name what is wrong, why, "
+	    "and what to do.\nWhat needs a DIR or REMOTE that is missing is "
+	    "left out.  Takes at most 30 s and\nsends at most 33 MiB, which "
+	    "it deletes again.  Ends with 1 when something is\nwrong; a hint "
+	    "is not wrong." },
 };
 
 static const struct command_words *
@@ -202,11 +208,20 @@ fill_places(struct options *options, struct error *error)
 	struct settings *settings = &options->settings;
 	bool needs_folder = options->command != COMMAND_LIST &&
 	    options->command != COMMAND_SHOW;
+	bool may_lack = options->command == COMMAND_DOCTOR;
 	size_t length;
 
+	if (settings->folder == NULL && needs_folder)
+		settings->folder = getenv("CKPTSYNC_DIR");
+	if (settings->folder != NULL && settings->folder[0] == '\0')
+		settings->folder = NULL;
 	if (settings->url == NULL)
 		settings->url = getenv("CKPTSYNC_REMOTE");
-	if (settings->url == NULL || settings->url[0] == '\0')
+	if (settings->url != NULL && settings->url[0] == '\0')
+		settings->url = NULL;
+	if (settings->url == NULL && may_lack)
+		return 0;
+	if (settings->url == NULL)
 		return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
 		    "no remote: give one (s3://bucket/prefix or "
 		    "file:///path) or set CKPTSYNC_REMOTE");
@@ -223,11 +238,7 @@ fill_places(struct options *options, struct error *error)
 	    options->url[length - 2] != '/' && options->url[length - 2] != ':')
 		options->url[--length] = '\0';
 	settings->url = options->url;
-	if (!needs_folder)
-		return 0;
-	if (settings->folder == NULL)
-		settings->folder = getenv("CKPTSYNC_DIR");
-	if (settings->folder == NULL || settings->folder[0] == '\0')
+	if (settings->folder == NULL && needs_folder && !may_lack)
 		return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
 		    "no directory: give one or set CKPTSYNC_DIR");
 	return 0;

@@ -20,7 +20,8 @@ enum command {
 	COMMAND_PUSH = 4,
 	COMMAND_RESTORE = 8,
 	COMMAND_LIST = 16,
-	COMMAND_SHOW = 32
+	COMMAND_SHOW = 32,
+	COMMAND_DOCTOR = 512
 };
 
 #define OPTIONS_GLOBS_MAXIMUM 256
@@ -56,8 +57,8 @@ struct options {
  * options_parse(options, command, count, arguments, error):
  * Read ${arguments} (without the program's and the command's name) for
  * ${command}.  The texts stay the caller's.  DIR and REMOTE, in either order,
- * come from CKPTSYNC_DIR and CKPTSYNC_REMOTE when they are missing.  Return 0,
- * or -1 with ERROR_USAGE.  With help or version nothing else is checked.
+ * come from CKPTSYNC_DIR and CKPTSYNC_REMOTE when they are missing; `doctor`
+ * can do without.  Return 0, or -1 with ERROR_USAGE.  With help or version nothing else is checked.
  */
 int options_parse(struct options *options, enum command command, int count,
     char *const *arguments, struct error *error);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "notice/notice.h"
 #include "store/remote.h"
 #include "store/retention.h"
 #include "watch/view.h"
@@ -17,6 +18,7 @@ struct settings {
 	const char *url;	/* REMOTE */
 	const char *socket;	/* --socket; NULL: found by the rules of place.h */
 	struct remote_options remote;
+	struct notice_options notice;
 
 	/* What goes up, and what stays. */
 	struct view_options view;
