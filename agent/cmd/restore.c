@@ -213,7 +213,8 @@ result_object(const struct work *work)
 	object = json_pack("{s:b, s:I, s:I, s:I, s:f, s:o, s:o}",
 	    "dry_run", work->options->dry_run,
 	    "total_bytes", (json_int_t)work->plan.total_bytes,
-	    "fetch_bytes", (json_int_t)work->plan.fetch_bytes,
+	    work->options->dry_run ? "fetch_bytes" : "fetched_bytes",
+	    (json_int_t)work->plan.fetch_bytes,
 	    "present_bytes", (json_int_t)work->plan.present_bytes,
 	    "took_s", (double)work->took / (double)CLOCK_SECOND,
 	    "checkpoints", checkpoints, "steps", steps);
