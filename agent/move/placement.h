@@ -11,8 +11,9 @@ struct staging;
  * Put what was made for the items of ${phase} into place beneath the
  * directory ${target}, each by one rename (a directory that is there is
  * exchanged with the new one), and fsync what changed.  What was replaced
- * goes to old/ in the staging; what is in place is `settled`.  -1: CAUSE_UNSUPPORTED when a mount point is
- * in the way, CAUSE_EXISTS when a link is, ...
+ * goes to old/ in the staging; what is in place is `settled`.  -1:
+ * CAUSE_UNSUPPORTED when a mount point is in the way, CAUSE_EXISTS when a
+ * link is, ...
  */
 int placement_run(struct staging *staging, int target,
     struct selection *selection, enum item_phase phase, struct error *error);
