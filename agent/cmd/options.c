@@ -361,9 +361,12 @@ options_usage(FILE *stream, enum command command)
 			fprintf(stream, "%-32s", left);
 		print_wrapped(stream, row->help, 32, 79);
 	}
-	fputs("\nDIR and REMOTE may come from CKPTSYNC_DIR and "
-	    "CKPTSYNC_REMOTE, in either order.\nDurations are 25s, 5m, 2h, "
-	    "7d; sizes are 64MiB, 10GB.\n", stream);
+	if (command & (COMMAND_LIST | COMMAND_SHOW))
+		fputs("\nREMOTE may come from CKPTSYNC_REMOTE.\n", stream);
+	else
+		fputs("\nDIR and REMOTE, in either order, may come from "
+		    "CKPTSYNC_DIR and CKPTSYNC_REMOTE.\nDurations are 25s, "
+		    "5m, 2h, 7d; sizes are 64MiB, 10GB.\n", stream);
 }
 
 void

@@ -129,7 +129,9 @@ begun(void *context)
 	}
 	if (error.class != ERROR_NONE) {
 		agent->outcome->error = error;
-		if (error.cause != CAUSE_CANCELLED)
+		/* `push` prints its own. */
+		if (error.cause != CAUSE_CANCELLED &&
+		    agent->needs.mode != AGENT_PUSH)
 			log_failure(LOG_ERROR, "not_started", &error);
 		agent_end(agent, error.cause == CAUSE_CANCELLED ?
 		    agent_class(agent) : (int)error.class);
@@ -327,7 +329,8 @@ agent_run(const struct agent_needs *needs, struct agent_outcome *outcome)
 	if (set_up(agent, &error) != 0 || loop_run(agent->loop, &error) != 0) {
 		outcome->error = error;
 		agent->class = error.class;
-		log_failure(LOG_ERROR, "agent_failed", &error);
+		if (needs->mode != AGENT_PUSH)
+			log_failure(LOG_ERROR, "agent_failed", &error);
 		if (needs->link >= 0)
 			link_say(needs->link, "{s:s, s:i}", "say", "end",
 			    "class", agent->class);

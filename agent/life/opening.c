@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/random.h"
 #include "life/settings.h"
 #include "life/start_private.h"
 #include "store/backend.h"
@@ -16,36 +15,12 @@
 #include "store/truth.h"
 #include "store/writer.h"
 
-#define PAUSE_MAXIMUM (30 * CLOCK_SECOND)
 /* For a store to answer at the start, and how much of it is read. */
 #define KNOCK_MAXIMUM (20 * CLOCK_SECOND)
 #define KNOCK_SIZE_MAXIMUM 65536
 
-#define SLICE (CLOCK_SECOND / 5)
-
 /* A role or a policy that was just attached takes a while to be seen. */
 #define DENIED_MAXIMUM (30 * CLOCK_SECOND)
-
-int
-start_pause(struct start *start, unsigned attempt, uint64_t until)
-{
-	uint64_t pause = CLOCK_SECOND << (attempt > 5 ? 5 : attempt), end, now;
-
-	if (pause > PAUSE_MAXIMUM)
-		pause = PAUSE_MAXIMUM;
-	/* Half of it by chance, so that many nodes do not come together. */
-	pause = pause / 2 + random_below(pause / 2);
-	now = clock_monotonic();
-	if (now >= until)
-		return -1;
-	end = until - now < pause ? until : now + pause;
-	while (clock_monotonic() < end) {
-		if (start_is_cancelled(start))
-			return -1;
-		clock_sleep(SLICE);
-	}
-	return 0;
-}
 
 /* The truth, or NULL with a clear error when there is nothing yet. */
 static int

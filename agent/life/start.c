@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/queue.h"
+#include "base/random.h"
 #include "format/checkpoint.h"
 #include "life/opening.h"
 #include "life/settings.h"
@@ -34,6 +35,30 @@ start_say(struct start *start, const char *doing)
 	pthread_mutex_unlock(&start->lock);
 }
 
+#define PAUSE_MAXIMUM (30 * CLOCK_SECOND)
+#define SLICE (CLOCK_SECOND / 5)
+
+int
+start_pause(struct start *start, unsigned attempt, uint64_t until)
+{
+	uint64_t pause = CLOCK_SECOND << (attempt > 5 ? 5 : attempt), end, now;
+
+	if (pause > PAUSE_MAXIMUM)
+		pause = PAUSE_MAXIMUM;
+	/* Half of it by chance, so that many nodes do not come together. */
+	pause = pause / 2 + random_below(pause / 2);
+	now = clock_monotonic();
+	if (now >= until)
+		return -1;
+	end = until - now < pause ? until : now + pause;
+	while (clock_monotonic() < end) {
+		if (start->cancel)
+			return -1;
+		clock_sleep(SLICE);
+	}
+	return 0;
+}
+
 /* The directory, once what was just written has settled. */
 static struct view *
 look_here(struct start *start, struct error *error)
@@ -47,7 +72,7 @@ look_here(struct start *start, struct error *error)
 	while (view != NULL && start->needs.tidy && !start->cancel &&
 	    view->check_again != CLOCK_NEVER &&
 	    (now = clock_monotonic()) < until) {
-		clock_sleep(CLOCK_SECOND / 5);
+		clock_sleep(SLICE);
 		if (now < view->check_again)
 			continue;
 		later = view_take(start->needs.folder, &settings->view, view,

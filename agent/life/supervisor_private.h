@@ -12,7 +12,7 @@
 
 /*
  * What the files of the supervisor share: supervisor.c (the trainer and the
- * signals), nurse.c (the agent process), last_minute.c (the deadline).
+ * signals), supervisor_agent.c (the agent process), supervisor_deadline.c.
  */
 struct supervisor {
 	const struct settings *settings;

@@ -33,9 +33,10 @@ void trainer_arguments_free(char **arguments);
 
 /**
  * trainer_start(trainer, arguments, restored, mask, error):
- * Start it with CKPTSYNC_RESTORED=${restored}, the signal mask ${mask} and
- * the signal dispositions that this program was started with.  Return 0; on failure -1 with trainer->status
- * 127 (not found) or 126 (could not be executed), as a shell has it.
+ * Start it with CKPTSYNC_RESTORED=${restored}, the signal mask ${mask} and the
+ * signal dispositions that this program was started with.  Return 0; on
+ * failure -1 with trainer->status 127 (not found) or 126 (could not be
+ * executed), as a shell has it.
  */
 int trainer_start(struct trainer *trainer, char *const *arguments,
     const char *restored, const sigset_t *mask, struct error *error);
