@@ -42,6 +42,19 @@ find_record(const uint8_t *tail, size_t length)
 	return -1;
 }
 
+/* The same in the last ${length} bytes of ${source}. */
+static int
+find_tail(const struct source *source, uint8_t *tail, size_t length,
+    bool *failed, struct error *error)
+{
+	if (source_read(source, source->size - length, tail, length,
+	    error) != 0) {
+		*failed = true;
+		return -1;
+	}
+	return find_record(tail, length);
+}
+
 /* The zip64 record, when a locator stands before the record at ${place}. */
 static int
 read_end64(const struct source *source, uint64_t place, struct zip_end *end,
@@ -103,21 +116,24 @@ zip_end_read(const struct source *source, struct zip_end *end, bool *failed,
     struct error *error)
 {
 	uint8_t tail[TAIL_MAXIMUM];
-	size_t length = source->size < sizeof(tail) ? (size_t)source->size :
-	    sizeof(tail);
+	size_t length = END_SIZE;
 	uint64_t records;
 	int place;
 
 	*failed = false;
 	memset(end, 0, sizeof(*end));
-	if (length < END_SIZE)
+	if (source->size < END_SIZE)
 		return damaged(error, "it has no zip end record");
-	if (source_read(source, source->size - length, tail, length,
-	    error) != 0) {
-		*failed = true;
-		return -1;
+	/* Without a comment, as nearly always, no more is asked for: of a file
+	 * in the remote the bytes before it may be a large tensor's. */
+	place = find_tail(source, tail, length, failed, error);
+	if (place == -1 && !*failed && source->size > END_SIZE) {
+		length = source->size < sizeof(tail) ?
+		    (size_t)source->size : sizeof(tail);
+		place = find_tail(source, tail, length, failed, error);
 	}
-	place = find_record(tail, length);
+	if (*failed)
+		return -1;
 	if (place < 0)
 		return damaged(error, "it has no zip end record");
 	end->members = number(tail + place + 10, 2);

@@ -98,28 +98,8 @@ draft_scratch(const char *path, struct error *error)
 	return fd;
 }
 
-/* The whole size at once, so that a full disk shows before the work. */
-static int
-reserve(const struct draft *draft, uint64_t size, struct error *error)
-{
-	if (size > INT64_MAX)
-		return error_set(error, ERROR_FAILED, CAUSE_LIMIT,
-		    draft->path, "it would be too large for any file");
-	if (size == 0)
-		return 0;
-	if (fallocate(draft->fd, 0, 0, (off_t)size) == 0)
-		return 0;
-	if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
-		return error_set_errno(error, errno, draft->path,
-		    "cannot make a file of %" PRIu64 " bytes", size);
-	if (ftruncate(draft->fd, (off_t)size) != 0)
-		return error_set_errno(error, errno, draft->path,
-		    "cannot make a file of %" PRIu64 " bytes", size);
-	return 0;
-}
-
 struct draft *
-draft_new(const char *path, uint64_t size, struct error *error)
+draft_new(const char *path, struct error *error)
 {
 	struct draft *draft = calloc(1, sizeof(*draft));
 
@@ -136,11 +116,30 @@ draft_new(const char *path, uint64_t size, struct error *error)
 		return NULL;
 	}
 	draft->fd = open_nameless(path, draft->folder, &draft->name, error);
-	if (draft->fd < 0 || reserve(draft, size, error) == -1) {
+	if (draft->fd < 0) {
 		draft_free(draft);
 		return NULL;
 	}
 	return draft;
+}
+
+int
+draft_reserve(struct draft *draft, uint64_t size, struct error *error)
+{
+	if (size > INT64_MAX)
+		return error_set(error, ERROR_FAILED, CAUSE_LIMIT,
+		    draft->path, "it would be too large for any file");
+	if (size == 0)
+		return 0;
+	if (fallocate(draft->fd, 0, 0, (off_t)size) == 0)
+		return 0;
+	if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
+		return error_set_errno(error, errno, draft->path,
+		    "cannot make a file of %" PRIu64 " bytes", size);
+	if (ftruncate(draft->fd, (off_t)size) != 0)
+		return error_set_errno(error, errno, draft->path,
+		    "cannot make a file of %" PRIu64 " bytes", size);
+	return 0;
 }
 
 int

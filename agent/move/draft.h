@@ -14,12 +14,18 @@ struct error;
 struct draft;
 
 /**
- * draft_new(path, size, error):
- * For a file of ${size} bytes that will be ${path}, in the same directory,
- * which is there.  NULL with CAUSE_NO_SPACE, CAUSE_DENIED...
+ * draft_new(path, error):
+ * For a file that will be ${path}, empty, in the same directory, which is
+ * there.  NULL with CAUSE_DENIED...
  */
-struct draft *draft_new(const char *path, uint64_t size,
-    struct error *error);
+struct draft *draft_new(const char *path, struct error *error);
+
+/**
+ * draft_reserve(draft, size, error):
+ * Give it its size, and its room on the disk where that can be had.  Return
+ * 0, or -1: CAUSE_NO_SPACE...
+ */
+int draft_reserve(struct draft *draft, uint64_t size, struct error *error);
 
 /**
  * draft_fd(draft): the open file, for reading and writing; the draft's.
