@@ -18,6 +18,7 @@ static struct {
 	/* Under the lock. */
 	struct timespec start;
 	uint64_t passed;
+	uint64_t slices;
 } test_clock = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.turned = PTHREAD_COND_INITIALIZER,
@@ -117,14 +118,21 @@ clock_sleep(uint64_t nanoseconds)
 		;
 }
 
-#define TEST_SLICE (2 * CLOCK_MILLISECOND)
+#define TEST_SLICE CLOCK_MILLISECOND
+#define TEST_SLICE_BUSY (20 * CLOCK_MILLISECOND)
 
 uint64_t
-clock_slice(uint64_t nanoseconds)
+clock_slice(uint64_t nanoseconds, bool busy)
 {
-	if (atomic_load(&test_clock.running) && nanoseconds > TEST_SLICE)
-		return TEST_SLICE;
-	return nanoseconds;
+	uint64_t slice = busy ? TEST_SLICE_BUSY : TEST_SLICE;
+
+	if (!atomic_load(&test_clock.running))
+		return nanoseconds;
+	pthread_mutex_lock(&test_clock.lock);
+	test_clock.slices++;
+	pthread_cond_broadcast(&test_clock.turned);
+	pthread_mutex_unlock(&test_clock.lock);
+	return nanoseconds < slice ? nanoseconds : slice;
 }
 
 /* The first second of the year 0 and the last of 9999: RFC 3339's range. */
@@ -295,6 +303,24 @@ clock_test_turn(uint64_t nanoseconds)
 	test_clock.passed = add(test_clock.passed, nanoseconds);
 	pthread_cond_broadcast(&test_clock.turned);
 	pthread_mutex_unlock(&test_clock.lock);
+}
+
+bool
+clock_test_settle(void)
+{
+	struct timespec limit;
+	uint64_t before;
+	int result = 0;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 5;
+	pthread_mutex_lock(&test_clock.lock);
+	before = test_clock.slices;
+	while (test_clock.slices < before + 2 && result == 0)
+		result = pthread_cond_timedwait(&test_clock.turned,
+		    &test_clock.lock, &limit);
+	pthread_mutex_unlock(&test_clock.lock);
+	return result == 0;
 }
 
 void

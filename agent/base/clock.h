@@ -42,12 +42,14 @@ struct timespec clock_wall(void);
 void clock_sleep(uint64_t nanoseconds);
 
 /**
- * clock_slice(nanoseconds):
+ * clock_slice(nanoseconds, busy):
  * How long a wait on descriptors, which knows the real time only, may last
- * before its caller looks at the clock again: ${nanoseconds}; a few
- * milliseconds while a test has replaced the clocks.
+ * before its caller looks at the clock again: ${nanoseconds}; some
+ * milliseconds while a test has replaced the clocks, more of them when
+ * ${busy}: an answer is under way that should be taken before the test turns
+ * the clock again.
  */
-uint64_t clock_slice(uint64_t nanoseconds);
+uint64_t clock_slice(uint64_t nanoseconds, bool busy);
 
 /* "2026-11-30T17:46:00.123Z" and the NUL. */
 #define CLOCK_TEXT_SIZE 32
@@ -77,6 +79,14 @@ void clock_test_start(struct timespec wall);
  * Turn the test clock forward and wake the sleepers that are due.
  */
 void clock_test_turn(uint64_t nanoseconds);
+
+/**
+ * clock_test_settle():
+ * Wait, in real time, until the one thread that waits by clock_slice has done
+ * what was due after the last turn: it has looked at the clock twice.  Return
+ * false when it has not within five seconds.
+ */
+bool clock_test_settle(void);
 
 /**
  * clock_test_stop():

@@ -330,7 +330,8 @@ asker_wait(struct asker *asker, uint64_t until)
 		any = expire(asker, now, &end) || any;
 		if (was_woken(asker) || any || now >= until)
 			return;
-		left = clock_slice(end - now) / CLOCK_MILLISECOND + 1;
+		left = clock_slice(end - now, asker->running != NULL) /
+		    CLOCK_MILLISECOND + 1;
 		curl_multi_poll(asker->multi, &wake, 1,
 		    left > INT_MAX ? INT_MAX : (int)left, NULL);
 	}

@@ -118,6 +118,62 @@ open_azure(struct lookout *lookout, struct error *error)
 	return azure;
 }
 
+static void
+put_off(struct azure *azure)
+{
+	uint64_t until;
+
+	azure->pause = pace_grow(azure->pause, PAUSE_FIRST,
+	    azure->answered ? PAUSE_SEEN : PAUSE_NEVER_SEEN);
+	until = clock_monotonic() + pace_jitter(azure->pause);
+	if (azure->due < until)
+		azure->due = until;
+}
+
+/* The answers of overlapping requests can come in the wrong order. */
+static void
+take_document(struct azure *azure, struct request *request)
+{
+	struct lookout *lookout = azure->lookout;
+	struct error ignored = ERROR_INIT;
+	bool late = request->started < azure->newest;
+	int64_t incarnation = late ? azure->incarnation : -1;
+
+	if (azure_read(lookout->ledger, buffer_text(&request->answer),
+	    request->answer.length, azure->name, &incarnation) != 0) {
+		blame_garbled(lookout->sight, request->url);
+		put_off(azure);
+		return;
+	}
+	if (!azure->answered)
+		azure->due = clock_monotonic() + pace_jitter(INTERVAL);
+	azure->answered = true;
+	azure->pause = 0;
+	azure->incarnation = incarnation;
+	for (int i = 0; i < POLLS; i++)
+		azure->polls[i].timeout = TIMEOUT;
+	if (azure->knows_name)
+		sight_works(lookout->sight);
+	if (late)
+		return;
+	azure->newest = request->started;
+	buffer_clear(&azure->document);
+	buffer_append(&azure->document, buffer_text(&request->answer),
+	    request->answer.length, &ignored);
+}
+
+/* Read the newest document again, now that its names can be told apart. */
+static void
+read_again(struct azure *azure)
+{
+	struct lookout *lookout = azure->lookout;
+	int64_t incarnation = -1;
+
+	if (azure_read(lookout->ledger, buffer_text(&azure->document),
+	    azure->document.length, azure->name, &incarnation) == 0)
+		sight_works(lookout->sight);
+}
+
 /* A name is one word; a page of HTML is none. */
 static bool
 take_name(struct azure *azure)
@@ -149,8 +205,10 @@ step_name(struct azure *azure)
 
 	if (request->state == REQUEST_DONE) {
 		request->state = REQUEST_IDLE;
-		if (request->status == 200 && take_name(azure))
+		if (request->status == 200 && take_name(azure)) {
+			read_again(azure);
 			return;
+		}
 		blame_request(azure->lookout->sight, request);
 		azure->whoami_pause = pace_grow(azure->whoami_pause,
 		    PAUSE_FIRST, PAUSE_NAME);
@@ -160,48 +218,6 @@ step_name(struct azure *azure)
 	if (!azure->knows_name && request->state == REQUEST_IDLE &&
 	    azure->whoami_due <= clock_monotonic())
 		asker_start(azure->lookout->asker, request);
-}
-
-static void
-put_off(struct azure *azure)
-{
-	uint64_t until;
-
-	azure->pause = pace_grow(azure->pause, PAUSE_FIRST,
-	    azure->answered ? PAUSE_SEEN : PAUSE_NEVER_SEEN);
-	until = clock_monotonic() + pace_jitter(azure->pause);
-	if (azure->due < until)
-		azure->due = until;
-}
-
-/* The answers of overlapping requests can come in the wrong order. */
-static void
-take_document(struct azure *azure, struct request *request)
-{
-	struct lookout *lookout = azure->lookout;
-	struct error ignored = ERROR_INIT;
-	bool late = request->started < azure->newest;
-	int64_t incarnation = late ? azure->incarnation : -1;
-
-	if (azure_read(lookout->ledger, buffer_text(&request->answer),
-	    request->answer.length, azure->name, &incarnation) != 0) {
-		blame_garbled(lookout->sight, request->url);
-		put_off(azure);
-		return;
-	}
-	azure->answered = true;
-	azure->pause = 0;
-	azure->incarnation = incarnation;
-	for (int i = 0; i < POLLS; i++)
-		azure->polls[i].timeout = TIMEOUT;
-	if (azure->knows_name)
-		sight_works(lookout->sight);
-	if (late)
-		return;
-	azure->newest = request->started;
-	buffer_clear(&azure->document);
-	buffer_append(&azure->document, buffer_text(&request->answer),
-	    request->answer.length, &ignored);
 }
 
 /*

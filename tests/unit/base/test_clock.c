@@ -188,12 +188,50 @@ static void
 slices_waits_only_under_a_test(void **state)
 {
 	(void)state;
-	assert_int_equal(clock_slice(CLOCK_NEVER), CLOCK_NEVER);
+	assert_int_equal(clock_slice(CLOCK_NEVER, true), CLOCK_NEVER);
 	clock_test_start((struct timespec){ 0, 0 });
-	assert_true(clock_slice(CLOCK_NEVER) <= 10 * CLOCK_MILLISECOND);
-	assert_int_equal(clock_slice(1), 1);
+	assert_true(clock_slice(CLOCK_NEVER, false) <= 5 * CLOCK_MILLISECOND);
+	assert_true(clock_slice(CLOCK_NEVER, true) <= 50 * CLOCK_MILLISECOND);
+	assert_int_equal(clock_slice(1, true), 1);
 	clock_test_stop();
-	assert_int_equal(clock_slice(CLOCK_SECOND), CLOCK_SECOND);
+	assert_int_equal(clock_slice(CLOCK_SECOND, false), CLOCK_SECOND);
+}
+
+struct slicer {
+	atomic_bool stop;
+	atomic_int rounds;
+};
+
+static void *
+slice(void *context)
+{
+	struct slicer *slicer = context;
+
+	while (!atomic_load(&slicer->stop)) {
+		clock_slice(CLOCK_NEVER, false);
+		atomic_fetch_add(&slicer->rounds, 1);
+	}
+	return NULL;
+}
+
+static void
+settles_when_the_waiter_has_looked_again(void **state)
+{
+	struct slicer slicer = { .stop = false };
+	pthread_t thread;
+
+	(void)state;
+	clock_test_start((struct timespec){ 0, 0 });
+	assert_int_equal(pthread_create(&thread, NULL, slice, &slicer), 0);
+	for (int i = 0; i < 100; i++) {
+		int before = atomic_load(&slicer.rounds);
+
+		assert_true(clock_test_settle());
+		assert_true(atomic_load(&slicer.rounds) > before);
+	}
+	atomic_store(&slicer.stop, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	clock_test_stop();
 }
 
 int
@@ -207,6 +245,7 @@ main(void)
 		cmocka_unit_test(the_test_clock_stands_and_turns),
 		cmocka_unit_test(turning_wakes_who_is_due),
 		cmocka_unit_test(slices_waits_only_under_a_test),
+		cmocka_unit_test(settles_when_the_waiter_has_looked_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
