@@ -8,8 +8,8 @@ struct loop;
 
 /*
  * The control socket: how other commands of the same user talk to the agent
- * of a directory.  One JSON object a line.  A request is {"request": word, ...};
- * the answer is any number of objects with an "event", the last of which is
+ * of a directory.  One JSON object a line.  A request is {"request": word,
+ * ...}; the answer is any number of objects with an "event", the last of which is
  *
  *	{"event": "end", "class": exit code, "message": text}
  *
@@ -66,7 +66,8 @@ void control_free(struct control *control);
  * The other side: send ${request} to the agent that listens on ${path}, call
  * ${visit} (may be NULL) with each event, and return the end's object (the
  * caller json_decref()s it).  Waits; an agent says something every second.
- * NULL with ERROR_NO_AGENT when nobody listens, else ERROR_FAILED.
+ * NULL with ERROR_NO_AGENT when nobody listens or the agent ended before it
+ * had answered, else ERROR_FAILED.
  */
 json_t *control_ask(const char *path, const json_t *request,
     void (*visit)(void *context, const json_t *event), void *context,

@@ -1,6 +1,7 @@
 #include "life/control.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -44,6 +45,20 @@ connect_to(const char *path, struct error *error)
 	return -1;
 }
 
+static bool
+is_gone(int number)
+{
+	return number == ECONNRESET || number == EPIPE;
+}
+
+/* It was killed: there is no agent any more, so its lock can be had soon. */
+static int
+agent_is_gone(const char *path, struct error *error)
+{
+	return error_set(error, ERROR_NO_AGENT, CAUSE_OTHER, path,
+	    "the agent ended before it had answered");
+}
+
 static int
 send_request(int fd, const char *path, const json_t *request,
     struct error *error)
@@ -64,8 +79,11 @@ send_request(int fd, const char *path, const json_t *request,
 		sent = send(fd, line.data + done, line.length - done,
 		    MSG_NOSIGNAL);
 		if (sent < 0) {
-			error_set_errno(error, errno, path,
-			    "could not ask the agent");
+			if (is_gone(errno))
+				agent_is_gone(path, error);
+			else
+				error_set_errno(error, errno, path,
+				    "could not ask the agent");
 			goto done;
 		}
 		done += (size_t)sent;
@@ -124,12 +142,11 @@ read_answer(int fd, const char *path,
 		length = recv(fd, bytes, sizeof(bytes), 0);
 		if (length < 0 && errno == EINTR)
 			continue;
-		if (length < 0)
+		if (length == 0 || (length < 0 && is_gone(errno)))
+			agent_is_gone(path, error);
+		else if (length < 0)
 			error_set_errno(error, errno, path,
 			    "the agent does not answer");
-		else if (length == 0)
-			error_set(error, ERROR_FAILED, CAUSE_OTHER, path,
-			    "the agent ended before it had answered");
 		if (length <= 0 || buffer_append(&input, bytes,
 		    (size_t)length, error) != 0)
 			break;
