@@ -44,7 +44,8 @@ struct store {
 
 	pthread_mutex_t mutex;	/* over the lists */
 	struct jobs waiting;	/* for a copier */
-	struct jobs named;	/* PUTs whose name has to be synced */
+	struct jobs named;	/* PUTs whose name has to be synced, and
+				 * what was cancelled before it began */
 	struct job *running[COPIERS];
 
 	pthread_t copiers[COPIERS], syncer;
@@ -231,8 +232,9 @@ syncer_main(void *context)
 		file_sync_begin(store->sync);
 		for (; job != NULL; job = next) {
 			next = job->next;
-			file_sync_name(store->sync, job->path,
-			    &job->request->error);
+			if (job->request->error.class == ERROR_NONE)
+				file_sync_name(store->sync, job->path,
+				    &job->request->error);
 			finish(store, job);
 		}
 		pthread_mutex_lock(&store->mutex);
@@ -276,17 +278,18 @@ store_cancel(struct backend *backend, struct backend_request *request)
 	job = request->private_data;
 	if (job != NULL)
 		atomic_store(&job->cancelled, true);
-	/* One that waits still goes to the front, so that it ends soon. */
+	/* The copiers may be busy for long: one that waits ends without them. */
 	for (place = &store->waiting.first; job != NULL && *place != NULL;
 	    place = &(*place)->next) {
-		if (*place == job && place != &store->waiting.first) {
-			*place = job->next;
-			if (job->next == NULL)
-				store->waiting.last = place;
-			job->next = store->waiting.first;
-			store->waiting.first = job;
-			break;
-		}
+		if (*place != job)
+			continue;
+		*place = job->next;
+		if (job->next == NULL)
+			store->waiting.last = place;
+		error_set(&request->error, ERROR_FAILED, CAUSE_CANCELLED,
+		    request->key, "cancelled");
+		jobs_add(&store->named, job);
+		break;
 	}
 	pthread_mutex_unlock(&store->mutex);
 }

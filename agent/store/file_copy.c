@@ -187,6 +187,8 @@ make_temporary(const struct file_copy *copy, char name[FILE_PATH_SIZE],
 {
 	int fd;
 
+	if (file_path_check_root(copy->root, error) != 0)
+		return -1;
 	snprintf(name, FILE_PATH_SIZE, "%s/%016" PRIx64, FILE_PATH_TEMPORARY,
 	    random_bits());
 	if (mkdirat(copy->root, FILE_PATH_TEMPORARY, 0777) != 0 &&
@@ -195,13 +197,9 @@ make_temporary(const struct file_copy *copy, char name[FILE_PATH_SIZE],
 		    "making the folder");
 	fd = openat(copy->root, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC |
 	    O_NOFOLLOW, 0666);
-	if (fd < 0) {
-		file_path_failure(error, errno, name, "making the file");
-		/* The store's folder is gone; it may come back. */
-		if (error->cause == CAUSE_NOT_FOUND)
-			error->cause = CAUSE_UNREACHABLE;
-		return -1;
-	}
+	if (fd < 0)
+		return file_path_failure(error, errno, name,
+		    "making the file");
 	/* Says that its writer lives; where locks do not work, age has to do. */
 	(void)flock(fd, LOCK_EX | LOCK_NB);
 	return fd;

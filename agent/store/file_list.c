@@ -258,6 +258,8 @@ file_list(int root, const char *prefix, bool fold, backend_visit visit,
 		return error_set(error, ERROR_FAILED, CAUSE_OTHER, prefix,
 		    "is too long for a prefix");
 	file_path_parent(prefix, folder);
+	if (file_path_check_root(root, error) != 0)
+		return -1;
 	/* A client's memory of a folder that was missing proves nothing. */
 	if (strcmp(folder, ".") != 0) {
 		absent = file_path_is_absent(root, folder, error);

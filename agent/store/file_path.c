@@ -142,6 +142,19 @@ lists(int fd, const char *name, size_t length)
 }
 
 int
+file_path_check_root(int root, struct error *error)
+{
+	struct stat status;
+
+	/* A removed folder that is still open reads as an empty one. */
+	if (fstat(root, &status) != 0)
+		return file_path_failure(error, errno, NULL,
+		    "looking at the store's folder");
+	return status.st_nlink > 0 ? 0 : error_set(error, ERROR_FAILED,
+	    CAUSE_UNREACHABLE, NULL, "the store's folder was removed");
+}
+
+int
 file_path_is_absent(int root, const char *path, struct error *error)
 {
 	char folder[FILE_PATH_SIZE] = ".";
@@ -153,7 +166,9 @@ file_path_is_absent(int root, const char *path, struct error *error)
 		fd = openat(root, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		found = fd < 0 ? -1 : lists(fd, path + start, length);
 		if (found == 0)
-			return 1;
+			return file_path_check_root(root, error) == 0 ? 1 : -1;
+		if (found < 0 && errno == ENOTDIR)
+			return 1;	/* nothing lies beneath a file */
 		if (found < 0 && errno == ENOENT && start > 0)
 			return 0;	/* listed a moment ago: look again */
 		if (found < 0)
@@ -175,7 +190,7 @@ file_path_open(int root, const char *path, int flags, struct error *error)
 		fd = openat(root, path, flags | O_CLOEXEC | O_NONBLOCK);
 		if (fd >= 0)
 			return fd;
-		if (errno != ENOENT)
+		if (errno != ENOENT && errno != ENOTDIR)
 			return file_path_failure(error, errno, path,
 			    "opening");
 		absent = file_path_is_absent(root, path, error);

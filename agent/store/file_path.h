@@ -47,6 +47,13 @@ bool file_path_holds_chunks(const char *path);
 int file_path_make_parents(int root, const char *path, struct error *error);
 
 /**
+ * file_path_check_root(root, error):
+ * Whether the store's folder is still there.  Return 0, or -1 with
+ * CAUSE_UNREACHABLE.
+ */
+int file_path_check_root(int root, struct error *error);
+
+/**
  * file_path_is_absent(root, path, error):
  * Whether ${path} is not there, from reading its folders anew and not from
  * stat, which an NFS client may answer from memory.  Return 1: it is absent;

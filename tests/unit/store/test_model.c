@@ -32,8 +32,7 @@
 #define WRITERS 3
 #define ACTORS (WRITERS + 1)
 #define SEEDS 400
-#define STEPS 700
-#define DELAY (60 * CLOCK_SECOND)
+#define STEPS 900
 
 /* For the linker: what stands in for functions of base. */
 void __wrap_clock_sleep(uint64_t nanoseconds);
@@ -44,6 +43,7 @@ enum state { ACTOR_ABSENT, ACTOR_WAITING, ACTOR_RUNNING };
 
 struct actor {
 	pthread_t thread;
+	pthread_cond_t turn;
 	enum state state;
 	bool dying;		/* no request of it is applied any more */
 	uint64_t wakes;		/* asleep until then, on the test clock */
@@ -53,10 +53,10 @@ struct actor {
 static struct {
 	uint64_t seed, bits;
 	struct backend *store;
-	uint64_t keep;
+	uint64_t keep, delay;
 
 	pthread_mutex_t mutex;
-	pthread_cond_t changed;
+	pthread_cond_t back;	/* the scheduler's turn */
 	struct actor actors[ACTORS];
 	int running;		/* index, -1: the scheduler */
 
@@ -65,7 +65,7 @@ static struct {
 	bool any_durable;
 	bool reported[STEPS + 1];	/* steps that were reported durable */
 	size_t changes;		/* of the store when it was last checked */
-	unsigned reports;	/* commits then */
+	unsigned reports, checked_reports;
 	char failure[1400];	/* what an actor found wrong */
 	unsigned commits, takeovers, reads, superseded, crashes;
 } model;
@@ -90,9 +90,9 @@ stand_back(uint64_t wakes)
 	model.actors[self].wakes = wakes;
 	model.actors[self].state = ACTOR_WAITING;
 	model.running = -1;
-	pthread_cond_broadcast(&model.changed);
+	pthread_cond_signal(&model.back);
 	while (model.running != self)
-		pthread_cond_wait(&model.changed, &model.mutex);
+		pthread_cond_wait(&model.actors[self].turn, &model.mutex);
 	model.actors[self].state = ACTOR_RUNNING;
 	pthread_mutex_unlock(&model.mutex);
 }
@@ -156,7 +156,7 @@ report_durable(uint64_t step)
 	if (model.actors[self].dying)
 		return;
 	model.reported[step] = true;
-	model.commits++;
+	model.reports++;
 	if (!model.any_durable || step > model.durable)
 		model.durable = step;
 	model.any_durable = true;
@@ -191,6 +191,7 @@ work_once(struct writer *writer)
 		if (writer_commit(writer, attempt, manifest, &nothing,
 		    deadline, &error) == 0) {
 			report_durable(step);
+			model.commits++;
 			return true;
 		}
 		if (error.class == ERROR_SUPERSEDED || draw(4) == 0)
@@ -204,20 +205,33 @@ work_once(struct writer *writer)
 	return error.class != ERROR_SUPERSEDED;
 }
 
+/* From T6 on, what was adopted is durable. */
+static int
+report_adopted(void *context, const struct manifest *manifest, bool adopted,
+    bool resume)
+{
+	(void)context;
+	(void)adopted;
+	(void)resume;
+	report_durable(manifest->step);
+	return 0;
+}
+
 static void
 write_for_a_while(void)
 {
 	struct error error;
 	struct writer *writer;
-	unsigned rounds = 1 + (unsigned)draw(8), i;
+	unsigned rounds = 1 + (unsigned)draw(12), i;
 
-	writer = load_take_over(model.store, model.keep, DELAY, "w", &error);
+	writer = load_take_over(model.store, model.keep, model.delay, "w", &error);
 	if (writer == NULL) {
 		if (error.class == ERROR_DAMAGED)
 			complain("takeover", &error);
 		return;
 	}
 	model.takeovers++;
+	writer_valid(writer, report_adopted, NULL);
 	for (i = 0; i < rounds && !model.actors[self].dying; i++) {
 		if (!work_once(writer))
 			break;
@@ -268,7 +282,7 @@ act(void *context)
 	self = (int)(intptr_t)context;
 	pthread_mutex_lock(&model.mutex);
 	while (model.running != self)
-		pthread_cond_wait(&model.changed, &model.mutex);
+		pthread_cond_wait(&model.actors[self].turn, &model.mutex);
 	pthread_mutex_unlock(&model.mutex);
 	if (self < WRITERS)
 		write_for_a_while();
@@ -277,7 +291,7 @@ act(void *context)
 	pthread_mutex_lock(&model.mutex);
 	model.actors[self].state = ACTOR_ABSENT;
 	model.running = -1;
-	pthread_cond_broadcast(&model.changed);
+	pthread_cond_signal(&model.back);
 	pthread_mutex_unlock(&model.mutex);
 	return NULL;
 }
@@ -376,10 +390,10 @@ check_claims(void)
 	if (model.failure[0] != '\0')
 		fail_msg("seed %u: %s", (unsigned)model.seed, model.failure);
 	if (model.changes == delaying_changes(model.store) &&
-	    model.reports == model.commits)
+	    model.checked_reports == model.reports)
 		return;
 	model.changes = delaying_changes(model.store);
-	model.reports = model.commits;
+	model.checked_reports = model.reports;
 
 	find_truth(&open, &newest);
 	if (newest != NULL) {
@@ -408,6 +422,7 @@ start(int index)
 	struct actor *actor = &model.actors[index];
 
 	*actor = (struct actor){ .state = ACTOR_WAITING };
+	pthread_cond_init(&actor->turn, NULL);
 	assert_int_equal(pthread_create(&actor->thread, NULL, act,
 	    (void *)(intptr_t)index), 0);
 }
@@ -422,12 +437,14 @@ run(int index)
 		clock_test_turn(actor->wakes - clock_monotonic());
 	pthread_mutex_lock(&model.mutex);
 	model.running = index;
-	pthread_cond_broadcast(&model.changed);
+	pthread_cond_signal(&actor->turn);
 	while (model.running != -1)
-		pthread_cond_wait(&model.changed, &model.mutex);
+		pthread_cond_wait(&model.back, &model.mutex);
 	pthread_mutex_unlock(&model.mutex);
-	if (actor->state == ACTOR_ABSENT)
+	if (actor->state == ACTOR_ABSENT) {
 		pthread_join(actor->thread, NULL);
+		pthread_cond_destroy(&actor->turn);
+	}
 }
 
 static void
@@ -469,7 +486,7 @@ step_once(void)
 	if (draw(10) == 0)
 		meddle();
 	else if (actor->state == ACTOR_ABSENT) {
-		if (index == 0 || draw(6) == 0)
+		if (draw(index == 0 ? 3 : 25) == 0)
 			start(index);
 	} else if (draw(400) == 0)
 		crash(index);
@@ -486,9 +503,10 @@ run_seed(uint64_t seed)
 	memset(&model, 0, sizeof(model));
 	model.seed = seed;
 	model.keep = seed % 3;
+	model.delay = seed % 2 * 60 * CLOCK_SECOND;
 	model.running = -1;
 	pthread_mutex_init(&model.mutex, NULL);
-	pthread_cond_init(&model.changed, NULL);
+	pthread_cond_init(&model.back, NULL);
 	model.store = delaying_new(decide, NULL);
 	clock_test_start((struct timespec){ .tv_sec = 1796060000 });
 	for (step = 0; step < STEPS; step++) {
@@ -507,7 +525,7 @@ run_seed(uint64_t seed)
 	}
 	backend_free(model.store);
 	clock_test_stop();
-	pthread_cond_destroy(&model.changed);
+	pthread_cond_destroy(&model.back);
 	pthread_mutex_destroy(&model.mutex);
 }
 
