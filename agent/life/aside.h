@@ -6,8 +6,8 @@ struct error;
 
 /*
  * Checkpoints moved out of a trainer's sight, within the directory and so
- * within its file system: `.ckptsync-torn-<time>/`, `.ckptsync-replaced-<time>/`.
- * Nothing is ever deleted.
+ * within its file system: `.ckptsync-torn-<time>/` and
+ * `.ckptsync-replaced-<time>/`.  Nothing is ever deleted.
  */
 struct aside {
 	const char *folder;	/* real path of the directory */

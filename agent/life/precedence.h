@@ -18,9 +18,9 @@ struct manifest;
  * the resume point (one that this agent committed itself), or after the term
  * was opened (one that it adopted).  A higher step is newer in any case.
  * Otherwise the steps decide when both are known; times of two machines only
- * as the last resort.  Where nothing is restored (`agent`, `push`, --no-restore)
- * and the resume point does not lie here, a trainer goes on from what does:
- * that is newer, whatever its step.
+ * as the last resort.  Where nothing is restored (`agent`, `push`,
+ * --no-restore) and the resume point does not lie here, a trainer goes on from
+ * what does: that is newer, whatever its step.
  */
 struct precedence {
 	const struct manifest *resume;	/* the remote's; NULL: it has none */

@@ -293,6 +293,9 @@ signal_came(void *context, const struct signalfd_siginfo *info)
 	case SIGINT:
 		interrupt(supervisor);
 		break;
+	case SIGCONT:
+		trainer_continue(&supervisor->trainer);
+		break;
 	case SIGTTIN:
 	case SIGTTOU:
 		break;

@@ -16,7 +16,7 @@ child_setup(const struct trainer *trainer, const sigset_t *mask,
 	sigset_t terminal_output;
 
 	setpgid(0, 0);
-	if (trainer->terminal >= 0) {
+	if (trainer->handed) {
 		/* Not yet in the foreground: asking for it would stop us. */
 		sigemptyset(&terminal_output);
 		sigaddset(&terminal_output, SIGTTOU);
@@ -37,12 +37,8 @@ open_terminal(struct trainer *trainer)
 	trainer->terminal = -1;
 	if ((fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)) < 0)
 		return;
-	if (tcgetpgrp(fd) == getpgrp()) {
-		trainer->terminal = fd;
-		trainer->handed = true;
-	} else {
-		close(fd);
-	}
+	trainer->terminal = fd;
+	trainer->handed = tcgetpgrp(fd) == getpgrp();
 }
 
 int
@@ -112,28 +108,54 @@ trainer_lingers(const struct trainer *trainer)
 	return trainer->pid > 0 && kill(-trainer->pid, 0) == 0;
 }
 
-/* As a shell does with a job that was stopped from the terminal. */
-static void
-stop_with_it(struct trainer *trainer)
+void
+trainer_continue(struct trainer *trainer)
 {
-	if (tcgetpgrp(trainer->terminal) != getpgrp()) {
-		tcsetpgrp(trainer->terminal, getpgrp());
-		raise(SIGSTOP);
-	}
-	/* Continued: in the foreground, or in the background. */
-	if (tcgetpgrp(trainer->terminal) == getpgrp())
-		tcsetpgrp(trainer->terminal, trainer->pid);
+	if (trainer->pid == 0 || trainer->ended)
+		return;
+	if (trainer->terminal >= 0 &&
+	    tcgetpgrp(trainer->terminal) == getpgrp())
+		trainer->handed =
+		    tcsetpgrp(trainer->terminal, trainer->pid) == 0;
 	trainer_signal_group(trainer, SIGCONT);
+}
+
+/* Whether a shell would continue this process after it was stopped. */
+static bool
+is_job(void)
+{
+	pid_t parent = getppid();
+
+	return getsid(parent) == getsid(0) && getpgid(parent) != getpgrp();
+}
+
+/* Stop with it, as one job of a shell that can continue both. */
+static void
+stopped(struct trainer *trainer, int number)
+{
+	bool foreground;
+
+	if (trainer->terminal < 0 || (number != SIGTSTP &&
+	    number != SIGTTIN && number != SIGTTOU))
+		return;
+	if (trainer->handed && tcgetpgrp(trainer->terminal) == trainer->pid)
+		tcsetpgrp(trainer->terminal, getpgrp());
+	trainer->handed = false;
+	foreground = tcgetpgrp(trainer->terminal) == getpgrp();
+	/* In the background it waits for the terminal; when we have that by
+	 * now, it gets it. */
+	if (is_job() && (number == SIGTSTP || !foreground))
+		raise(SIGSTOP);
+	else if (!foreground)
+		return;
+	trainer_continue(trainer);
 }
 
 void
 trainer_changed(struct trainer *trainer, int status)
 {
 	if (WIFSTOPPED(status)) {
-		if (trainer->handed && (WSTOPSIG(status) == SIGTSTP ||
-		    WSTOPSIG(status) == SIGTTIN ||
-		    WSTOPSIG(status) == SIGTTOU))
-			stop_with_it(trainer);
+		stopped(trainer, WSTOPSIG(status));
 		return;
 	}
 	trainer->ended = true;

@@ -58,9 +58,15 @@ bool trainer_lingers(const struct trainer *trainer);
  * trainer_changed(trainer, status):
  * Take in what waitpid(WUNTRACED) said of it: notes its end and takes the
  * terminal back; when it was stopped from the terminal, stops this process
- * too, as a shell's job, until it is continued.
+ * too, if it is a shell's job, until it is continued.
  */
 void trainer_changed(struct trainer *trainer, int status);
+
+/**
+ * trainer_continue(trainer):
+ * This process was continued: the trainer too, in the foreground when we are.
+ */
+void trainer_continue(struct trainer *trainer);
 
 /**
  * trainer_free(trainer): close the terminal's descriptor.
