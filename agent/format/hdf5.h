@@ -1,6 +1,8 @@
 #ifndef FORMAT_HDF5_H
 #define FORMAT_HDF5_H
 
+#include <stdbool.h>
+
 struct error;
 struct format_report;
 struct source;
@@ -25,5 +27,17 @@ int hdf5_claimed(const struct source *source, struct error *error);
  */
 int hdf5_inspect(const struct source *source, struct format_report *report,
     struct error *error);
+
+enum hdf5_answer { HDF5_HAS_NOT, HDF5_HAS, HDF5_UNKNOWN };
+
+/**
+ * hdf5_has_group(source, start, answer, error):
+ * Whether something at the top of the file, which begins with the signature,
+ * has a name that begins with ${start}.  What is kept in newer ways than
+ * symbol tables is found only when it is near.  Return 0, or -1 when it could
+ * not be read.
+ */
+int hdf5_has_group(const struct source *source, const char *start,
+    enum hdf5_answer *answer, struct error *error);
 
 #endif

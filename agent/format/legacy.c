@@ -57,16 +57,29 @@ sort_storages(const struct pickle *object, size_t *count, struct error *error)
 	return storages;
 }
 
+/* The number of elements that comes next. */
+static int
+take_number(struct window *window, uint64_t *number, struct error *error)
+{
+	uint8_t bytes[8];
+
+	if (window_take(window, bytes, sizeof(bytes), error) != 0)
+		return -1;
+	*number = 0;
+	for (int i = 7; i >= 0; i--)
+		*number = *number << 8 | bytes[i];
+	return 0;
+}
+
 /* The storage that comes next must be that of ${key}. */
 static int
-take_storage(struct window *window, const struct pickle_node *key,
+take_storage(struct window *window, bool look, const struct pickle_node *key,
     const struct storage *storages, size_t count,
-    struct format_report *report, struct error *error)
+    struct legacy_storage *taken, struct error *error)
 {
 	struct storage wanted;
 	const struct storage *found;
-	uint8_t bytes[8];
-	uint64_t elements = 0, size;
+	uint64_t elements;
 
 	if (key->kind != PICKLE_TEXT || strlen(key->text) != key->count)
 		return error_set(error, ERROR_DAMAGED, CAUSE_OTHER, NULL,
@@ -76,26 +89,25 @@ take_storage(struct window *window, const struct pickle_node *key,
 	if (found == NULL || found->width == 0)
 		return error_set(error, ERROR_DAMAGED, CAUSE_UNSUPPORTED, NULL,
 		    "storage %s has no type that is known", key->text);
-	if (window_take(window, bytes, sizeof(bytes), error) != 0)
+	elements = found->elements;
+	if (look ? take_number(window, &elements, error) != 0 :
+	    window_skip(window, 8, error) != 0)
 		return -1;
-	for (int i = 7; i >= 0; i--)
-		elements = elements << 8 | bytes[i];
-	if (storage_size(elements, found->width, &size) != 0 ||
-	    size > window_left(window))
+	taken->storage = *found;
+	taken->offset = window->at;
+	if (storage_size(elements, found->width, &taken->length) != 0 ||
+	    taken->length > window_left(window))
 		return error_set(error, ERROR_DAMAGED, CAUSE_OTHER, NULL,
 		    "it ends at byte %" PRIu64 ", inside storage %s of %" PRIu64
 		    " elements", window->end, key->text, elements);
-	if (size > 0 && report_add(report, key->text, key->count, window->at,
-	    size, error) != 0)
-		return -1;
-	return window_skip(window, size, error);
+	return window_skip(window, taken->length, error);
 }
 
 static int
-take_storages(struct window *window, const struct pickle *object,
-    const struct pickle_node *keys, struct format_report *report,
+take_storages(struct window *window, bool look, struct legacy *legacy,
     struct error *error)
 {
+	const struct pickle_node *keys = pickle_root(legacy->keys);
 	struct storage *storages;
 	size_t count;
 	int result = 0;
@@ -103,12 +115,19 @@ take_storages(struct window *window, const struct pickle *object,
 	if (keys->kind != PICKLE_LIST)
 		return error_set(error, ERROR_DAMAGED, CAUSE_OTHER, NULL,
 		    "the keys of its storages are no list");
-	storages = sort_storages(object, &count, error);
+	legacy->storages = calloc((size_t)keys->count + 1,
+	    sizeof(*legacy->storages));
+	if (legacy->storages == NULL)
+		return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+		    "out of memory for the storages of a checkpoint");
+	storages = sort_storages(legacy->object, &count, error);
 	if (storages == NULL)
 		return -1;
-	for (uint32_t i = 0; i < keys->count && result == 0; i++)
-		result = take_storage(window, keys->items[i], storages, count,
-		    report, error);
+	for (uint32_t i = 0; i < keys->count && result == 0; i++) {
+		result = take_storage(window, look, keys->items[i], storages,
+		    count, &legacy->storages[i], error);
+		legacy->count += result == 0;
+	}
 	free(storages);
 	if (result == 0 && window_left(window) > 0)
 		return error_set(error, ERROR_DAMAGED, CAUSE_OTHER, NULL,
@@ -117,60 +136,103 @@ take_storages(struct window *window, const struct pickle *object,
 	return result;
 }
 
+/* sys_info: a dict with little_endian among others. */
+static bool
+is_big_endian(const struct pickle_node *system)
+{
+	const struct pickle_node *little = pickle_find(system,
+	    "little_endian");
+
+	return little != NULL && little->kind == PICKLE_BOOLEAN &&
+	    little->integer == 0;
+}
+
 static int
-take_all(struct window *window, struct format_report *report,
+read_pickles(struct window *window, struct legacy *legacy,
     struct error *error)
 {
-	struct pickle *object = NULL, *keys = NULL;
-	int result = -1;
-
 	/* The magic number, the protocol, the system. */
 	for (int i = 0; i < 3; i++) {
 		struct pickle *pickle = pickle_read(window, error);
 
 		if (pickle == NULL)
 			return -1;
+		legacy->big_endian = is_big_endian(pickle_root(pickle));
 		pickle_free(pickle);
 	}
-	object = pickle_read(window, error);
-	if (object == NULL)
-		goto done;
-	keys = pickle_read(window, error);
-	if (keys == NULL)
-		goto done;
-	result = take_storages(window, object, pickle_root(keys), report,
-	    error);
+	legacy->object = pickle_read(window, error);
+	if (legacy->object == NULL)
+		return -1;
+	legacy->keys = pickle_read(window, error);
+	return legacy->keys == NULL ? -1 : 0;
+}
 
-done:
-	pickle_free(keys);
-	pickle_free(object);
+int
+legacy_read(const struct source *source, bool look, struct legacy *legacy,
+    struct error *error)
+{
+	struct window *window = malloc(sizeof(*window));
+	int result;
+
+	memset(legacy, 0, sizeof(*legacy));
+	if (window == NULL)
+		return error_set(error, ERROR_FAILED, CAUSE_MEMORY,
+		    source->name, "out of memory");
+	window_init(window, source, 0, source->size);
+	result = read_pickles(window, legacy, error);
+	if (result == 0)
+		result = take_storages(window, look, legacy, error);
+	legacy->failed = window->failed;
+	free(window);
 	return result;
+}
+
+void
+legacy_free(struct legacy *legacy)
+{
+	free(legacy->storages);
+	pickle_free(legacy->keys);
+	pickle_free(legacy->object);
+	memset(legacy, 0, sizeof(*legacy));
+}
+
+static int
+add_records(const struct legacy *legacy, struct format_report *report,
+    struct error *error)
+{
+	for (size_t i = 0; i < legacy->count; i++) {
+		const struct legacy_storage *taken = &legacy->storages[i];
+
+		if (taken->length > 0 && report_add(report,
+		    taken->storage.key, strlen(taken->storage.key),
+		    taken->offset, taken->length, error) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 int
 legacy_inspect(const struct source *source, struct format_report *report,
     struct error *error)
 {
-	struct window *window = malloc(sizeof(*window));
+	struct legacy legacy;
 	const char *twin = NULL;
 	int result;
 
 	report->kind = FORMAT_TORCH_LEGACY;
-	if (window == NULL)
-		return error_set(error, ERROR_FAILED, CAUSE_MEMORY,
-		    source->name, "out of memory");
-	window_init(window, source, 0, source->size);
-	result = take_all(window, report, error);
+	result = legacy_read(source, true, &legacy, error);
+	if (result == 0)
+		result = add_records(&legacy, report, error);
 	if (result == 0)
 		result = report_twin(report, &twin, error);
 	if (result != 0)
-		result = report_judge(report, error, window->failed);
+		result = report_judge(report, error, legacy.failed);
 	else if (twin != NULL)
 		report_say(report, FORMAT_TORN, "storage %s comes twice", twin);
 	else
 		report_say(report, FORMAT_WHOLE,
 		    "its %zu storages end exactly where the file ends",
 		    report->record_count);
-	free(window);
+	legacy_free(&legacy);
 	return result;
 }

@@ -505,6 +505,19 @@ pickle_is_text(const struct pickle_node *node, const char *text)
 	    memcmp(node->text, text, node->count) == 0;
 }
 
+const struct pickle_node *
+pickle_find(const struct pickle_node *node, const char *name)
+{
+	const struct pickle_node *found = NULL;
+
+	if (node == NULL || node->kind != PICKLE_DICT)
+		return NULL;
+	for (uint32_t i = 0; i + 1 < node->count; i += 2)
+		if (pickle_is_text(node->items[i], name))
+			found = node->items[i + 1];
+	return found;
+}
+
 void
 pickle_free(struct pickle *pickle)
 {

@@ -94,6 +94,14 @@ const struct pickle_node *pickle_persistent(const struct pickle *pickle,
 bool pickle_is_text(const struct pickle_node *node, const char *text);
 
 /**
+ * pickle_find(node, name):
+ * The value of the key ${name} in the dict ${node}, the last one as Python
+ * has it; NULL when it is not there, or ${node} is no dict or NULL.
+ */
+const struct pickle_node *pickle_find(const struct pickle_node *node,
+    const char *name);
+
+/**
  * pickle_free(pickle):
  * Behave consistently with free(NULL).
  */

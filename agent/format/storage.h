@@ -1,7 +1,10 @@
 #ifndef FORMAT_STORAGE_H
 #define FORMAT_STORAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "format/tensor.h"
 
 struct pickle_node;
 
@@ -14,6 +17,10 @@ struct storage {
 	const char *key;	/* the pickle's */
 	uint64_t elements;
 	unsigned width;		/* bytes of an element; 0: a type not known here */
+	bool typed;		/* `type` is what its elements are */
+	enum tensor_type type;
+	bool meta;		/* its location is "meta": it has no bytes */
+	bool part;		/* legacy: it is a part of another storage */
 };
 
 /**
@@ -28,5 +35,12 @@ int storage_read(const struct pickle_node *id, struct storage *storage);
  * Their product.  Return 0, or -1 when it is too large for any file.
  */
 int storage_size(uint64_t elements, unsigned width, uint64_t *size);
+
+/**
+ * storage_type_text(type):
+ * The name of the typed storage of elements of ${type} ("FloatStorage"), or
+ * NULL when they only come in an UntypedStorage.
+ */
+const char *storage_type_text(enum tensor_type type);
 
 #endif
