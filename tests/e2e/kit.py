@@ -99,11 +99,15 @@ def marked(mark):
 
 
 def lives(pid):
-    """Not a zombie, which holds no file and no lock any more."""
+    """Whether one of its threads still runs, and so holds files and locks."""
     try:
-        return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] != b"Z"
+        for task in os.listdir(f"/proc/{pid}/task"):
+            status = read(f"/proc/{pid}/task/{task}/stat")
+            if status.rpartition(b")")[2].split()[0] not in (b"Z", b"X"):
+                return True
     except OSError:
-        return False
+        pass
+    return False
 
 
 def murder(mark, order=None):

@@ -7,12 +7,6 @@ import time
 
 import kit
 
-NOWHERE = "s3://nowhere/run"
-CLOSED = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9",
-          "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret",
-          "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
-          "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-
 # Saves when asked to by a file, ends when told to by another, says when TERM
 # comes and then goes on for ever.
 PATIENT = """
@@ -80,19 +74,6 @@ class ExitStatus(kit.Case):
         done = self.restore(self.path("fresh"), "--checkpoint",
                             "step-9.safetensors", expect=3)
         self.assertIn("step-9.safetensors", done.err)
-
-    def test_an_unreachable_store_never_starts_the_trainer(self):
-        began = time.monotonic()
-        done = self.run_program(
-            "run", "--start-timeout", "2s", self.folder, NOWHERE, "--",
-            "touch", self.path("started"), environment=CLOSED, expect=1)
-        self.assertFalse(os.path.exists(self.path("started")))
-        self.assertIn("127.0.0.1 port 9", done.err)
-        self.assertLess(time.monotonic() - began, 60)
-
-    def test_an_unreachable_store_is_not_an_empty_one(self):
-        self.run_program("restore", "--if-exists", NOWHERE, self.folder,
-                         environment=CLOSED, expect=1, patience=400)
 
     def patient(self, *options, status=0):
         path = self.path("patient.py")

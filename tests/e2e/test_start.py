@@ -1,0 +1,239 @@
+#!/usr/bin/python3
+"""What `run` does before the trainer (DESIGN 9), and what an agent answers."""
+import glob
+import json
+import os
+import shutil
+import signal
+import socket
+import time
+
+import kit
+
+NAME = "last.safetensors"
+
+
+class Start(kit.Case):
+    def run_once(self, *options, command=("true",), **how):
+        return self.run_program("run", *options, self.folder, self.remote,
+                                "--", *command, **how)
+
+    def restored(self, *options, folder=None):
+        """What the trainer is told to go on from."""
+        out = self.path("told")
+        self.run_program("run", *options, folder or self.folder, self.remote,
+                         "--", "sh", "-c", f"printf %s \"$CKPTSYNC_RESTORED\" "
+                         f">{out}")
+        return kit.read(out).decode()
+
+    def aside(self, kind):
+        """path -> hash of what was moved out of sight."""
+        found = {}
+        for folder in glob.glob(f"{self.folder}/.ckptsync-{kind}-*"):
+            found.update(kit.tree(folder))
+        return found
+
+    def newest(self):
+        fresh = self.path("fresh")
+        shutil.rmtree(fresh, ignore_errors=True)
+        self.restore(fresh)
+        return kit.tree(fresh)
+
+    def other_machine(self, name, seed):
+        """Somebody else commits: another directory, without our memory."""
+        other = self.path("other")
+        kit.write(f"{other}/{name}", kit.checkpoint(seed))
+        self.run_program("push", other, self.remote, environment={
+            "CKPTSYNC_STATE_DIR": self.path("other-state")})
+
+    def test_a_first_start(self):
+        self.assertEqual(self.restored(), "")
+        self.assertFalse(os.path.exists(self.folder))
+
+    def test_the_same_disk(self):
+        """Nothing is fetched, nothing is sent again."""
+        self.save(NAME, 1)
+        self.push()
+        before = self.run_program("list", "--json", self.remote).json
+        self.assertEqual(self.restored(), f"{self.folder}/{NAME}")
+        after = self.run_program("list", "--json", self.remote).json
+        self.assertEqual(before["checkpoints"], after["checkpoints"])
+
+    def test_what_is_unknown_and_newer_is_kept_and_uploaded(self):
+        self.save("step-1.safetensors", 1)
+        self.push()
+        digest = self.save("step-2.safetensors", 2)
+        self.assertEqual(self.restored(),
+                         f"{self.folder}/step-2.safetensors")
+        self.assertEqual(self.newest(), {"step-2.safetensors": digest})
+
+    def test_a_rollback_on_this_machine_is_what_counts(self):
+        """Nobody else wrote: this machine's clock orders, not the steps."""
+        self.save("step-9.safetensors", 9)
+        self.run_once()
+        os.unlink(f"{self.folder}/step-9.safetensors")
+        time.sleep(0.02)
+        digest = self.save("step-3.safetensors", 3)
+        self.assertEqual(self.restored(),
+                         f"{self.folder}/step-3.safetensors")
+        self.assertEqual(self.newest(), {"step-3.safetensors": digest})
+
+    def test_an_older_one_that_the_remote_does_not_know_stays_here(self):
+        self.save("step-2.safetensors", 2)
+        self.push()
+        self.other_machine("step-9.safetensors", 9)
+        old = self.save("step-3.safetensors", 3)
+        self.assertEqual(self.restored(),
+                         f"{self.folder}/step-9.safetensors")
+        here = kit.tree(self.folder)
+        self.assertEqual(here["step-3.safetensors"], old)
+        self.assertEqual(self.newest(), {
+            "step-9.safetensors": kit.sha256(kit.checkpoint(9))})
+
+    def test_one_of_the_same_name_is_moved_never_replaced(self):
+        self.save(NAME, 1)
+        self.push()
+        unknown = self.save(NAME, 2)
+        old = time.time() - 3600
+        os.utime(f"{self.folder}/{NAME}", (old, old))
+        self.other_machine(NAME, 3)
+        self.assertEqual(self.restored(), f"{self.folder}/{NAME}")
+        self.assertEqual(kit.tree(self.folder)[NAME],
+                         kit.sha256(kit.checkpoint(3)))
+        self.assertEqual(self.aside("replaced"), {NAME: unknown})
+
+    def test_a_torn_one_is_moved_out_of_sight(self):
+        self.save("step-1.safetensors", 1)
+        self.push()
+        torn = kit.checkpoint(2)[:700000]
+        kit.write(f"{self.folder}/step-2.safetensors", torn)
+        done = self.run_once("--log-format", "json")
+        self.assertIn("step-2.safetensors", done.err)
+        self.assertEqual(self.aside("torn"),
+                         {"step-2.safetensors": kit.sha256(torn)})
+        self.assertFalse(os.path.exists(f"{self.folder}/step-2.safetensors"))
+        self.assertEqual(self.restored(),
+                         f"{self.folder}/step-1.safetensors")
+
+    def test_a_torn_one_beside_an_agent_is_left_alone(self):
+        kit.write(f"{self.folder}/step-2.safetensors",
+                  kit.checkpoint(2)[:700000])
+        self.push()
+        self.assertTrue(os.path.exists(f"{self.folder}/step-2.safetensors"))
+
+    def test_a_newer_one_from_another_machine_is_brought(self):
+        self.save("step-1.safetensors", 1)
+        self.push()
+        self.other_machine("step-5.safetensors", 5)
+        self.assertEqual(self.restored(),
+                         f"{self.folder}/step-5.safetensors")
+
+    def test_a_push_of_what_is_behind_is_what_the_user_asked_for(self):
+        self.other_machine("step-9.safetensors", 9)
+        digest = self.save("step-3.safetensors", 3)
+        self.push()
+        self.assertEqual(self.newest(), {"step-3.safetensors": digest})
+        listed = self.run_program("list", "--json", self.remote).json
+        self.assertIn("step-9.safetensors",
+                      [each["name"] for each in listed["checkpoints"]])
+
+    def test_a_remote_that_is_damaged_starts_no_trainer(self):
+        self.save(NAME, 1)
+        self.push()
+        shutil.rmtree(self.folder)
+        for where, _, names in os.walk(self.remote_folder()):
+            if "/chunks/" in where:
+                for name in names:
+                    kit.write(os.path.join(where, name), "x")
+        done = self.run_once(command=("touch", self.path("started")),
+                             expect=4)
+        self.assertFalse(os.path.exists(self.path("started")))
+        self.assertIn("--no-restore", done.err)
+
+
+class Answers(kit.Case):
+    def agent(self):
+        life = self.start("agent", self.folder, self.remote)
+        life.event("began")
+        return life
+
+    def ask(self, line):
+        path, = glob.glob(self.path("runtime", "*.sock"))
+        with socket.socket(socket.AF_UNIX) as link:
+            link.settimeout(30)
+            link.connect(path)
+            link.sendall(line)
+            answer = b""
+            while True:
+                more = link.recv(65536)
+                if not more:
+                    break
+                answer += more
+        return [json.loads(each) for each in answer.splitlines()]
+
+    def test_hello(self):
+        self.agent()
+        said, = self.ask(b'{"request":"hello"}\n')
+        self.assertEqual((said["event"], said["class"]), ("end", 0))
+        self.assertEqual(said["remote"], self.remote)
+        self.assertEqual(said["phase"], "running")
+
+    def test_a_push(self):
+        self.agent()
+        self.save(NAME, 1)
+        said = self.ask(json.dumps({"request": "push",
+                                    "remote": self.remote}).encode() + b"\n")
+        self.assertEqual(said[-1]["event"], "end")
+        self.assertEqual(said[-1]["class"], 0)
+
+    def test_what_is_not_a_request(self):
+        life = self.agent()
+        for line in (b"\n", b"hello\n", b"[]\n", b"{}\n", b'{"request":3}\n',
+                     b'{"request":"fly"}\n', b'{"a":' * 5000 + b"\n",
+                     b"x" * 100000, b'{"request":"push"}\n',
+                     b'{"request":"push","remote":"s3://other/run"}\n'):
+            try:
+                said = self.ask(line)
+            except (ConnectionResetError, BrokenPipeError):
+                continue
+            self.assertEqual(said[-1]["event"], "end", line[:50])
+            self.assertEqual(said[-1]["class"], 2, line[:50])
+        self.assertIsNone(life.child.poll())
+
+    def test_who_says_nothing_does_not_keep_others_out(self):
+        self.agent()
+        path, = glob.glob(self.path("runtime", "*.sock"))
+        idle = []
+        for _ in range(5):
+            link = socket.socket(socket.AF_UNIX)
+            link.connect(path)
+            idle.append(link)
+        self.assertEqual(self.ask(b'{"request":"hello"}\n')[-1]["class"], 0)
+        for link in idle:
+            link.close()
+
+    def test_a_second_agent_names_the_first(self):
+        life = self.agent()
+        done = self.run_program("agent", self.folder, self.remote, expect=1)
+        self.assertIn(f"process {life.child.pid}", done.err)
+        self.assertIn(self.remote, done.err)
+
+    def test_a_push_for_another_remote_is_refused(self):
+        self.agent()
+        done = self.run_program("push", self.folder,
+                                "file://" + self.path("elsewhere"), expect=2)
+        self.assertIn("another remote", done.err)
+
+    def test_an_agent_that_is_told_to_end_ends_flushed(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            life = self.agent()
+            digest = self.save(NAME, number)
+            life.signal(number)
+            self.assertEqual(life.wait(), 0, str(life))
+            fresh = self.path(f"fresh-{number}")
+            self.restore(fresh)
+            self.assertEqual(kit.tree(fresh), {NAME: digest})
+
+
+if __name__ == "__main__":
+    kit.main()
