@@ -23,6 +23,8 @@ static const struct row {
 	    "the valid checkpoints, newest first" },
 	{ COMMAND_SHOW, command_show,
 	    "one checkpoint: files, sizes, environment" },
+	{ COMMAND_DOCTOR, command_doctor,
+	    "check this machine before a long run" },
 };
 
 #define ROWS (sizeof(table) / sizeof(table[0]))

@@ -17,6 +17,9 @@
 #define ALL (UINT64_C(32) << 20)
 #define WAVES 8
 
+/* What ends so close before the deadline was ended by it. */
+#define SLACK (100 * CLOCK_MILLISECOND)
+
 /* Each body begins at another place of the same random bytes. */
 #define SHIFT 64
 
@@ -25,7 +28,7 @@ struct sending {
 	unsigned char *bytes;
 	uint64_t deadline;
 	uint64_t sent;		/* acknowledged */
-	uint64_t ended;		/* when the last of them was */
+	uint64_t time;		/* that this took, without hashing */
 	bool late;		/* the time was over */
 };
 
@@ -46,8 +49,9 @@ fill(unsigned char *data, size_t length)
 
 static int
 take_wave(struct sending *sending, const struct batch_item *items,
-    size_t count, struct error *error)
+    size_t count, uint64_t began, struct error *error)
 {
+	uint64_t ended = began;
 	int result = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -55,9 +59,9 @@ take_wave(struct sending *sending, const struct batch_item *items,
 
 		if (request->error.class == ERROR_NONE) {
 			sending->sent += request->length;
-			if (items[i].ended > sending->ended)
-				sending->ended = items[i].ended;
-		} else if (items[i].ended >= sending->deadline ||
+			if (items[i].ended > ended)
+				ended = items[i].ended;
+		} else if (items[i].ended + SLACK >= sending->deadline ||
 		    atomic_load(sending->trial->stop)) {
 			sending->late = true;
 		} else if (result == 0) {
@@ -65,6 +69,7 @@ take_wave(struct sending *sending, const struct batch_item *items,
 			result = -1;
 		}
 	}
+	sending->time += ended - began;
 	return result;
 }
 
@@ -77,6 +82,7 @@ send_wave(struct sending *sending, size_t size, struct error *error)
 	struct source bodies[AT_ONCE];
 	char keys[AT_ONCE][KEY_SIZE];
 	size_t count = 0;
+	uint64_t began;
 
 	for (; count < AT_ONCE && trial_key(sending->trial, keys[count]);
 	    count++) {
@@ -91,9 +97,10 @@ send_wave(struct sending *sending, size_t size, struct error *error)
 		    .deadline = sending->deadline };
 		sha256_of(memory[count].data, size, request->sha256);
 	}
+	began = clock_monotonic();
 	batch_run(sending->trial->backend, items, count,
 	    sending->trial->stop);
-	return take_wave(sending, items, count, error);
+	return take_wave(sending, items, count, began, error);
 }
 
 /* So large that two waves fill the time, at the speed seen so far. */
@@ -109,30 +116,30 @@ choose_size(uint64_t bytes, uint64_t time, uint64_t left)
 }
 
 static int
-measure(struct sending *sending, uint64_t time, struct trial_speed *speed,
+measure(struct sending *sending, struct trial_speed *speed,
     struct error *error)
 {
-	uint64_t began = clock_monotonic(), first;
+	uint64_t now;
 	size_t size;
 
 	/* The first wave opens the connections, and says how much to send. */
 	if (send_wave(sending, SMALLEST, error) != 0)
 		return -1;
 	speed->bytes = sending->sent;
-	speed->time = sending->ended > began ? sending->ended - began : 1;
-	first = clock_monotonic();
-	if (sending->late || first >= sending->deadline)
+	speed->time = sending->time;
+	now = clock_monotonic();
+	if (sending->late || now >= sending->deadline)
 		return 0;
-	size = choose_size(sending->sent, speed->time,
-	    sending->deadline - first);
-	sending->sent = 0;
+	size = choose_size(sending->sent, sending->time,
+	    sending->deadline - now);
+	sending->sent = sending->time = 0;
 	for (int i = 0; i < WAVES && sending->sent < ALL && !sending->late &&
-	    clock_monotonic() < began + time; i++)
+	    clock_monotonic() < sending->deadline; i++)
 		if (send_wave(sending, size, error) != 0)
 			return -1;
 	if (sending->sent > 0) {
 		speed->bytes = sending->sent;
-		speed->time = sending->ended - first;
+		speed->time = sending->time;
 	}
 	return 0;
 }
@@ -152,8 +159,8 @@ trial_speed(struct trial *trial, uint64_t time, struct trial_speed *speed,
 		return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
 		    "out of memory");
 	fill(sending.bytes, length);
-	result = measure(&sending, time, speed, error);
-	if (speed->bytes > 0)
+	result = measure(&sending, speed, error);
+	if (speed->bytes > 0 && speed->time > 0)
 		speed->per_second = (uint64_t)((double)speed->bytes /
 		    ((double)speed->time / (double)CLOCK_SECOND));
 	free(sending.bytes);

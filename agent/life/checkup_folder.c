@@ -1,0 +1,286 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/path.h"
+#include "base/unit.h"
+#include "life/checkup_private.h"
+#include "life/judgement.h"
+#include "life/settings.h"
+#include "store/mount.h"
+#include "watch/notify.h"
+#include "watch/view.h"
+
+/* How many notes of a view are told one by one. */
+#define NOTES 3
+
+/* Instead of an errno value: inotify cannot be used at all, which was said. */
+#define NO_INSTANCE (-1)
+
+/* A number in a file of /proc/sys; 0 when it cannot be read. */
+static uint64_t
+read_limit(const char *path)
+{
+	struct error ignored = ERROR_INIT;
+	struct buffer text;
+	uint64_t number = 0;
+
+	buffer_init(&text, 64);
+	if (path_read_at(AT_FDCWD, path, &text, &ignored) == 0)
+		number = strtoull(buffer_text(&text), NULL, 10);
+	buffer_free(&text);
+	return number;
+}
+
+static uint64_t
+watch_limit(void)
+{
+	return read_limit("/proc/sys/fs/inotify/max_user_watches");
+}
+
+static uint64_t
+instance_limit(void)
+{
+	return read_limit("/proc/sys/fs/inotify/max_user_instances");
+}
+
+/* The innermost folder of ${path} that is there. */
+static void
+existing_parent(const char *path, char folder[PATH_MAX])
+{
+	char *slash;
+
+	if ((size_t)snprintf(folder, PATH_MAX, "%s%s",
+	    *path == '/' ? "" : "./", path) >= PATH_MAX)
+		strcpy(folder, ".");
+	while (access(folder, F_OK) != 0 && errno == ENOENT) {
+		slash = strrchr(folder, '/');
+		if (slash == NULL || slash == folder) {
+			strcpy(folder, slash == NULL ? "." : "/");
+			break;
+		}
+		*slash = '\0';
+	}
+}
+
+static void
+note_space(struct checkup *checkup, const char *folder)
+{
+	struct statvfs status;
+
+	if (statvfs(folder, &status) != 0)
+		return;
+	pthread_mutex_lock(&checkup->lock);
+	checkup->facts.space_known = true;
+	checkup->facts.space = (uint64_t)status.f_bavail * status.f_frsize;
+	pthread_mutex_unlock(&checkup->lock);
+}
+
+/* Only a restore writes into DIR, but that must work. */
+static void
+check_writable(struct checkup_part *part, const char *folder)
+{
+	struct finding finding = FINDING_INIT;
+	int number;
+
+	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
+		return;
+	number = errno;
+	finding_set(&finding, FINDING_WRONG, "directory",
+	    "%s: a restore cannot write here: %s", folder, strerror(number));
+	finding_cure(&finding, number == EROFS ?
+	    "mount it for reading and writing" :
+	    "run as the user that the directory belongs to, or change its "
+	    "owner");
+	checkup_say(part, &finding);
+}
+
+static void
+check_missing(struct checkup_part *part, const char *folder)
+{
+	const char *path = part->checkup->settings->folder;
+	struct finding finding = FINDING_INIT;
+
+	finding_set(&finding, FINDING_OK, "directory",
+	    "%s is not there yet; it is waited for, and a restore makes it",
+	    path);
+	checkup_say(part, &finding);
+	check_writable(part, folder);
+	checkup_left_out(part, "inotify", "DIR is not there, so its "
+	    "directories cannot be counted");
+	checkup_left_out(part, "leases", "DIR is not there");
+}
+
+/* The type of the file system, "" when the system does not say. */
+static void
+find_type(const char *folder, struct mount *mount)
+{
+	struct error ignored = ERROR_INIT;
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	memset(mount, 0, sizeof(*mount));
+	if (fd < 0)
+		return;
+	(void)mount_look(fd, folder, mount, &ignored);
+	close(fd);
+}
+
+static void
+say_contents(struct checkup_part *part, const struct view *view,
+    const struct mount *mount)
+{
+	const struct checkpoint *largest = NULL;
+	struct finding finding = FINDING_INIT;
+	char size[UNIT_TEXT_SIZE];
+	size_t count[3] = { 0 };
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct checkpoint *each = view->checkpoints[i];
+
+		count[each->state]++;
+		if (each->state == CHECKPOINT_COMPLETE &&
+		    (largest == NULL || each->size > largest->size))
+			largest = each;
+	}
+	finding_set(&finding, FINDING_OK, "directory",
+	    "%zu complete checkpoint%s", count[CHECKPOINT_COMPLETE],
+	    count[CHECKPOINT_COMPLETE] == 1 ? "" : "s");
+	if (largest != NULL)
+		finding_add(&finding, ", the largest %s (%s)",
+		    unit_size_text(largest->size, size), largest->name);
+	if (count[CHECKPOINT_TORN] > 0)
+		finding_add(&finding, "; %zu torn", count[CHECKPOINT_TORN]);
+	if (count[CHECKPOINT_WAITING] > 0)
+		finding_add(&finding, "; %zu being written",
+		    count[CHECKPOINT_WAITING]);
+	if (mount->type[0] != '\0')
+		finding_add(&finding, "; on %s", mount->type);
+	finding_fact(&finding, "complete", json_integer(
+	    (json_int_t)count[CHECKPOINT_COMPLETE]));
+	finding_fact(&finding, "torn", json_integer(
+	    (json_int_t)count[CHECKPOINT_TORN]));
+	if (largest != NULL)
+		finding_fact(&finding, "largest_bytes",
+		    json_integer((json_int_t)largest->size));
+	checkup_say(part, &finding);
+	pthread_mutex_lock(&part->checkup->lock);
+	part->checkup->facts.local = largest == NULL ? 0 : largest->size;
+	pthread_mutex_unlock(&part->checkup->lock);
+}
+
+static void
+say_notes(struct checkup_part *part, const struct view *view)
+{
+	struct finding finding = FINDING_INIT;
+
+	for (size_t i = 0; i < view->note_count && i < NOTES; i++) {
+		finding_fail(&finding, FINDING_HINT, "directory",
+		    &view->notes[i]);
+		if (i == NOTES - 1 && view->note_count > NOTES)
+			finding_add(&finding, " (and %zu more like this)",
+			    view->note_count - NOTES);
+		checkup_say(part, &finding);
+	}
+}
+
+/* Whether changes are seen at once, and whether a writer can be found. */
+static void
+say_ways(struct checkup_part *part, const struct view *view,
+    const struct mount *mount, int refused)
+{
+	struct finding finding = FINDING_INIT;
+	const char *type = mount->type[0] != '\0' ? mount->type :
+	    "this file system";
+
+	if (view->blind) {
+		finding_set(&finding, FINDING_HINT, "inotify", "%s tells "
+		    "nothing of what other machines write: DIR is looked at "
+		    "every 2 s", type);
+		finding_cure(&finding, "nothing must be done; on a disk of "
+		    "this machine a checkpoint is seen at once");
+		finding_fact(&finding, "directories",
+		    json_integer((json_int_t)view->folders));
+		checkup_say(part, &finding);
+	} else if (refused != NO_INSTANCE) {
+		judgement_watches(&finding, view->folders, watch_limit(),
+		    instance_limit(), refused);
+		checkup_say(part, &finding);
+	}
+	if (view->leases) {
+		finding_set(&finding, FINDING_OK, "leases", "whether "
+		    "somebody still writes a file can be seen");
+	} else {
+		finding_set(&finding, FINDING_HINT, "leases", "%s does not "
+		    "tell whether somebody still writes a file: it counts as "
+		    "complete when it was quiet for 10 s", type);
+		finding_cure(&finding, "nothing must be done; on a disk of "
+		    "this machine, and as the files' owner, it takes no wait");
+	}
+	checkup_say(part, &finding);
+}
+
+static void
+check_folder(struct checkup_part *part, const char *folder)
+{
+	const struct settings *settings = part->checkup->settings;
+	struct finding finding = FINDING_INIT;
+	struct error error = ERROR_INIT;
+	struct notify *notify = notify_new(&error);
+	struct view_guide guide = { .enter = notify_enter, .context = notify };
+	struct mount mount;
+	struct view *view;
+	int refused = NO_INSTANCE;
+
+	find_type(folder, &mount);
+	checkup_doing(part, "reading the directory");
+	if (notify != NULL) {
+		notify_begin(notify);
+	} else {
+		finding_fail(&finding, FINDING_WRONG, "inotify", &error);
+		checkup_say(part, &finding);
+	}
+	view = view_take_guided(folder, &settings->view, NULL,
+	    notify != NULL ? &guide : NULL, &error);
+	if (notify != NULL)
+		refused = notify_end(notify);
+	if (view == NULL) {
+		finding_fail(&finding, FINDING_WRONG, "directory", &error);
+		checkup_say(part, &finding);
+	} else {
+		say_contents(part, view, &mount);
+		say_notes(part, view);
+		check_writable(part, folder);
+		say_ways(part, view, &mount, refused);
+	}
+	view_free(view);
+	notify_free(notify);
+}
+
+void
+checkup_folder(struct checkup_part *part)
+{
+	const char *path = part->checkup->settings->folder;
+	char folder[PATH_MAX];
+
+	if (path == NULL) {
+		checkup_left_out(part, "directory", "no DIR was given; so "
+		    "inotify, leases, and the size of a checkpoint are left "
+		    "out as well");
+		return;
+	}
+	checkup_doing(part, "looking for the directory");
+	existing_parent(path, folder);
+	note_space(part->checkup, folder);
+	if (access(path, F_OK) != 0 && errno == ENOENT)
+		check_missing(part, folder);
+	else
+		check_folder(part, path);
+}
