@@ -174,14 +174,15 @@ cause_of(const struct call *call, int status, const char *code)
 }
 
 static void
-set_cure(struct error *error, int status, const char *code)
+set_cure(const struct exchange *exchange, int status, const char *code)
 {
+	struct error *error = &exchange->call->request->error;
 	static const char *const keys[] = { "SignatureDoesNotMatch",
 	    "InvalidAccessKeyId", "InvalidToken", "ExpiredToken", NULL };
 
 	if (strcmp(code, "NoSuchBucket") == 0)
-		error_cure(error, "make the bucket, or check its name and "
-		    "the endpoint");
+		error_cure(error, "make the bucket \"%s\", or check its name "
+		    "and the endpoint", exchange->service->endpoint.bucket);
 	else if (is_one_of(code, keys))
 		error_cure(error, "check the access key, the secret key and "
 		    "the session token");
@@ -206,7 +207,7 @@ judge_refusal(struct exchange *exchange, int status,
 
 	set_failure(exchange, status, failure, cause_of(call, status,
 	    failure->code));
-	set_cure(&request->error, status, failure->code);
+	set_cure(exchange, status, failure->code);
 	if (is_one_of(failure->code, hashes)) {
 		request->error.cause = CAUSE_REFUSED;
 		if (call->sent_again)

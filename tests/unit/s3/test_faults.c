@@ -271,6 +271,8 @@ test_delete(void **state)
 	assert_ok(s3_client_perform(client, &request), request.error);
 	assert_int_equal(s3_client_perform(client, &request), -1);
 	assert_int_equal(request.error.cause, CAUSE_DENIED);
+	assert_string_equal(request.error.cure, "make the bucket \"bucket\", "
+	    "or check its name and the endpoint");
 	s3_client_free(client);
 	server_stop(server);
 }
