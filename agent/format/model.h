@@ -51,6 +51,8 @@ struct model_part {
 struct model {
 	enum model_layout layout;
 	char *key;		/* which subtree was taken: "state_dict"; "" : the top */
+	bool module;		/* it is a pickled module, of which a state dict
+				 * alone cannot be made again (see splice.h) */
 	struct tensor *tensors;	/* distinct names, in the order of the checkpoint */
 	size_t count;
 	size_t left_out;	/* tensors of the file that are not the model's */

@@ -212,6 +212,7 @@ model_take(const struct key_tree *tree, const struct model_maker *maker,
 	if (model_choice_make(tree, options, &choice, error) != 0 ||
 	    say_key(tree, &choice, model, error) != 0)
 		return -1;
+	model->module = model->module || choice.base->kind == KEY_MODULE;
 	model->left_out += tree->root->tensors;
 	if (__builtin_add_overflow(model->left_out_bytes, tree->root->bytes,
 	    &model->left_out_bytes))
