@@ -253,7 +253,7 @@ static int
 choose_by_rules(const struct key_tree *tree, bool ema,
     struct model_choice *choice, struct error *error)
 {
-	const struct key *node = tree->root, *into;
+	const struct key *node = tree->root, *into = NULL;
 	bool averaged_found = false;
 
 	if (node->kind == KEY_MODULE && !ema)

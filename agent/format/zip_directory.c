@@ -202,7 +202,7 @@ check_names(struct zip_directory *directory, struct error *error)
 static int
 read_entries(struct zip_directory *directory, struct error *error)
 {
-	size_t left = (size_t)directory->end.length, taken;
+	size_t left = (size_t)directory->end.length, taken = 0;
 	const char *at = directory->bytes;
 
 	while (directory->count < directory->end.members) {

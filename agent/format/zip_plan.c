@@ -178,7 +178,6 @@ put_local(uint8_t **to, const struct record *record, uint32_t checksum)
 static void
 put_member(uint8_t **to, const struct record *record, uint32_t checksum)
 {
-	bool far = record->header >= UINT32_MAX;
 	size_t extra = directory_size(record) - MEMBER_SIZE -
 	    record->name_length;
 
@@ -190,7 +189,7 @@ put_member(uint8_t **to, const struct record *record, uint32_t checksum)
 	put_bytes(to, record->name, record->name_length);
 	if (extra == 0)
 		return;
-	assert(far || is_wide(record));
+	assert(record->header >= UINT32_MAX || is_wide(record));
 	put(to, 1, 2);
 	put(to, extra - 4, 2);
 	if (is_wide(record)) {
