@@ -71,6 +71,16 @@ checkup_left_out(struct checkup_part *part, const char *check,
 	checkup_say(part, &finding);
 }
 
+char *
+checkup_time_text(uint64_t nanoseconds, char text[UNIT_TEXT_SIZE])
+{
+	if (nanoseconds >= CLOCK_SECOND)
+		return unit_duration_text(nanoseconds, text);
+	snprintf(text, UNIT_TEXT_SIZE, "%.1f ms", (double)nanoseconds /
+	    (double)CLOCK_MILLISECOND);
+	return text;
+}
+
 static void *
 run_part(void *context)
 {

@@ -1,3 +1,5 @@
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,6 +42,8 @@ check_fit(const struct listener *listener, const struct settings *settings,
 	struct finding finding = FINDING_INIT;
 	bool known = facts->window > 0;
 
+	if (settings->url == NULL)
+		return;		/* said with the remote */
 	if (bytes == 0) {
 		leave_out(listener, "fit", "no complete checkpoint was seen "
 		    "whose size could be held against the speed");
@@ -54,16 +58,18 @@ check_fit(const struct listener *listener, const struct settings *settings,
 }
 
 static void
-check_space(const struct listener *listener,
+check_space(const struct listener *listener, const struct settings *settings,
     const struct checkup_facts *facts)
 {
 	uint64_t bytes = facts->local > facts->remote ? facts->local :
 	    facts->remote;
 	struct finding finding = FINDING_INIT;
 
+	if (settings->folder == NULL)
+		return;		/* said with the directory */
 	if (!facts->space_known) {
-		leave_out(listener, "space", "no DIR whose file system could "
-		    "be asked");
+		leave_out(listener, "space",
+		    "the file system of DIR does not say how much is free");
 	} else if (bytes == 0) {
 		leave_out(listener, "space",
 		    "no complete checkpoint was seen whose size is needed");
@@ -98,11 +104,11 @@ static const struct platform {
 	    "and ends a job KillWait (30 s) after SIGTERM; a batch script is "
 	    "not signalled at all by default",
 	    "#SBATCH --signal=B:TERM@60 and, in the script, `exec ckptsync "
-	    "run ...`; ask for a GraceTime of at least %s; --grace is %s" },
+	    "run ...`; ask for a GraceTime of at least %s s; --grace is %s" },
 	{ "/.dockerenv",
 	    "docker stop kills a container after 10 s if nothing is said; a "
 	    "container cannot see its own value",
-	    "start it with --stop-timeout of at least %s; --grace is %s" },
+	    "start it with --stop-timeout %s or more; --grace is %s" },
 };
 
 static const struct platform *
@@ -126,12 +132,15 @@ say_platform(const struct listener *listener, const struct platform *platform,
 	    settings->grace + 5 * CLOCK_SECOND;
 	char most[UNIT_TEXT_SIZE], grace[UNIT_TEXT_SIZE], cure[384];
 	struct finding finding = FINDING_INIT;
-	const char *texts[2] = { unit_duration_text(wanted, most),
-	    unit_duration_text(settings->grace, grace) };
+	const char *texts[2] = { most, grace };
 	const char *at = platform->cure;
 	size_t length = 0, next = 0;
 
-	/* Fill in the two times. */
+	/* As these settings want them. */
+	snprintf(most, sizeof(most), "%" PRIu64,
+	    (wanted + CLOCK_SECOND - 1) / CLOCK_SECOND);
+	snprintf(grace, sizeof(grace), "%" PRIu64 "s",
+	    settings->grace / CLOCK_SECOND);
 	for (; *at != '\0' && length + UNIT_TEXT_SIZE < sizeof(cure); at++) {
 		if (at[0] == '%' && at[1] == 's' && next < 2) {
 			strcpy(cure + length, texts[next++]);
@@ -185,6 +194,6 @@ checkup_end(const struct settings *settings,
 	const struct listener listener = { tell, context };
 
 	check_fit(&listener, settings, facts);
-	check_space(&listener, facts);
+	check_space(&listener, settings, facts);
 	check_stop(&listener, settings, facts);
 }

@@ -22,9 +22,6 @@
 /* How many notes of a view are told one by one. */
 #define NOTES 3
 
-/* Instead of an errno value: inotify cannot be used at all, which was said. */
-#define NO_INSTANCE (-1)
-
 /* A number in a file of /proc/sys; 0 when it cannot be read. */
 static uint64_t
 read_limit(const char *path)
@@ -40,16 +37,32 @@ read_limit(const char *path)
 	return number;
 }
 
+/* Of the system's limit and that of our user namespace the smaller one. */
 static uint64_t
-watch_limit(void)
+smaller_limit(const char *system, const char *space, const char **name)
 {
-	return read_limit("/proc/sys/fs/inotify/max_user_watches");
+	char path[128];
+	uint64_t limits[2];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/proc/sys/%s", i == 0 ? system :
+		    space);
+		for (char *at = path; *at != '\0'; at++)
+			if (*at == '.')
+				*at = '/';
+		limits[i] = read_limit(path);
+	}
+	*name = limits[1] != 0 && limits[1] < limits[0] ? space : system;
+	return *name == space ? limits[1] : limits[0];
 }
 
-static uint64_t
-instance_limit(void)
+static void
+read_limits(struct judgement_limits *limits)
 {
-	return read_limit("/proc/sys/fs/inotify/max_user_instances");
+	limits->watches = smaller_limit("fs.inotify.max_user_watches",
+	    "user.max_inotify_watches", &limits->watches_name);
+	limits->instances = smaller_limit("fs.inotify.max_user_instances",
+	    "user.max_inotify_instances", &limits->instances_name);
 }
 
 /* The innermost folder of ${path} that is there. */
@@ -114,9 +127,8 @@ check_missing(struct checkup_part *part, const char *folder)
 	    path);
 	checkup_say(part, &finding);
 	check_writable(part, folder);
-	checkup_left_out(part, "inotify", "DIR is not there, so its "
-	    "directories cannot be counted");
-	checkup_left_out(part, "leases", "DIR is not there");
+	checkup_left_out(part, "inotify", "DIR is not there yet; so leases "
+	    "are left out as well");
 }
 
 /* The type of the file system, "" when the system does not say. */
@@ -196,6 +208,7 @@ static void
 say_ways(struct checkup_part *part, const struct view *view,
     const struct mount *mount, int refused)
 {
+	struct judgement_limits limits;
 	struct finding finding = FINDING_INIT;
 	const char *type = mount->type[0] != '\0' ? mount->type :
 	    "this file system";
@@ -208,12 +221,11 @@ say_ways(struct checkup_part *part, const struct view *view,
 		    "this machine a checkpoint is seen at once");
 		finding_fact(&finding, "directories",
 		    json_integer((json_int_t)view->folders));
-		checkup_say(part, &finding);
-	} else if (refused != NO_INSTANCE) {
-		judgement_watches(&finding, view->folders, watch_limit(),
-		    instance_limit(), refused);
-		checkup_say(part, &finding);
+	} else {
+		read_limits(&limits);
+		judgement_watches(&finding, view->folders, &limits, refused);
 	}
+	checkup_say(part, &finding);
 	if (view->leases) {
 		finding_set(&finding, FINDING_OK, "leases", "whether "
 		    "somebody still writes a file can be seen");
@@ -237,16 +249,12 @@ check_folder(struct checkup_part *part, const char *folder)
 	struct view_guide guide = { .enter = notify_enter, .context = notify };
 	struct mount mount;
 	struct view *view;
-	int refused = NO_INSTANCE;
+	int refused = JUDGEMENT_NO_INSTANCE;
 
 	find_type(folder, &mount);
 	checkup_doing(part, "reading the directory");
-	if (notify != NULL) {
+	if (notify != NULL)
 		notify_begin(notify);
-	} else {
-		finding_fail(&finding, FINDING_WRONG, "inotify", &error);
-		checkup_say(part, &finding);
-	}
 	view = view_take_guided(folder, &settings->view, NULL,
 	    notify != NULL ? &guide : NULL, &error);
 	if (notify != NULL)
@@ -272,8 +280,8 @@ checkup_folder(struct checkup_part *part)
 
 	if (path == NULL) {
 		checkup_left_out(part, "directory", "no DIR was given; so "
-		    "inotify, leases, and the size of a checkpoint are left "
-		    "out as well");
+		    "inotify, leases, and space for a restore are left out "
+		    "as well");
 		return;
 	}
 	checkup_doing(part, "looking for the directory");

@@ -14,6 +14,7 @@
 #include "base/machine.h"
 #include "base/unit.h"
 #include "life/checkup_private.h"
+#include "life/judgement.h"
 #include "life/settings.h"
 #include "notice/notice.h"
 #include "s3/metadata.h"
@@ -27,6 +28,7 @@
 /* Where AWS, Google, Azure and others have their metadata server. */
 #define METADATA_ADDRESS "169.254.169.254"
 #define METADATA_PORT 80
+#define CONNECT_PATIENCE 1000	/* milliseconds */
 
 /* What the watch had to say. */
 struct hearing {
@@ -83,25 +85,31 @@ listen_for(struct checkup_part *part, struct notice_watch *watch,
 }
 
 /*
- * The errno of trying to connect to the metadata server's address, 0 when
- * the way is open or just silent.  Only what fails at once counts: that is
- * this machine's own doing.
+ * Try to connect to the metadata server's address.  Return the errno value of
+ * what fails at once, which is this machine's own doing; else 0, and set
+ * *${answers} when somebody takes the connection.
  */
 static int
-try_route(void)
+try_route(bool *answers)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 	    .sin_port = htons(METADATA_PORT) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 	    0);
-	int number = 0;
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+	int number = 0, outcome = -1;
+	socklen_t size = sizeof(outcome);
 
+	*answers = false;
 	if (fd < 0)
 		return 0;
 	inet_pton(AF_INET, METADATA_ADDRESS, &address.sin_addr);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 &&
 	    errno != EINPROGRESS)
 		number = errno;
+	else if (poll(&ready, 1, CONNECT_PATIENCE) > 0 && getsockopt(fd,
+	    SOL_SOCKET, SO_ERROR, &outcome, &size) == 0)
+		*answers = outcome == 0;
 	close(fd);
 	return number;
 }
@@ -110,45 +118,67 @@ try_route(void)
 static void
 judge_no_cloud(struct finding *finding, const struct notice *sight)
 {
-	int number = try_route();
+	bool answers;
+	int number = try_route(&answers);
 
 	finding_fail(finding, FINDING_HINT, "notices", &sight->error);
 	if (number == EACCES || number == EPERM || number == EINVAL ||
 	    number == EHOSTUNREACH) {
 		finding_set(finding, FINDING_WRONG, "notices", "the way to "
 		    METADATA_ADDRESS ", where clouds say that a machine "
-		    "goes, is blocked: %s", strerror(number));
+		    "goes, is blocked: %s", number == EINVAL ?
+		    "its route is a blackhole" : strerror(number));
 		finding_cure(finding, "allow it: look at `ip route get "
 		    METADATA_ADDRESS "` and the firewall (with systemd-imdsd: "
 		    "systemd.imds.network=unlocked); or say --cloud none");
 	} else if (metadata_disabled()) {
 		finding_add(finding, "; AWS's was not asked, since "
 		    "AWS_EC2_METADATA_DISABLED is set");
+	} else if (answers) {
+		finding_set(finding, FINDING_HINT, "notices", "somebody "
+		    "answers at " METADATA_ADDRESS ", but like none of the "
+		    "clouds whose notices ckptsync knows: only signals and "
+		    "`ckptsync notice` tell that this machine goes");
+		finding_cure(finding, "if this is a machine of AWS, Google, "
+		    "Azure, Alibaba or Tencent, name it with --cloud to see "
+		    "what is refused; else say --cloud none");
 	}
+}
+
+/* The cause first: what follows are the words of a network library. */
+static void
+judge_blind(struct finding *finding, const struct notice *sight)
+{
+	finding_set(finding, strcmp(sight->reason, "silent cloud") == 0 ?
+	    FINDING_HINT : FINDING_WRONG, "notices",
+	    "%s's cannot be seen from here (%s): %s",
+	    judgement_cloud(sight->source), sight->reason,
+	    sight->error.message);
+	finding_cure(finding, "%s", sight->error.cure);
+	if (sight->error.object[0] != '\0')
+		finding_fact(finding, "object",
+		    json_string(sight->error.object));
 }
 
 static void
 judge_sight(struct checkup_part *part, struct finding *finding,
     const struct notice *sight)
 {
-	const struct notice_options *options =
-	    &part->checkup->settings->notice;
-	uint64_t window = notice_window(options, sight->source);
+	uint64_t window = notice_window(&part->checkup->settings->notice,
+	    sight->source);
 	char text[UNIT_TEXT_SIZE];
 
-	if (sight->kind == NOTICE_SEEING) {
+	if (sight->kind == NOTICE_SEEING)
 		finding_set(finding, FINDING_OK, "notices", "%s's can be seen "
-		    "from here; it usually gives %s", sight->source,
+		    "from here; it usually gives %s",
+		    judgement_cloud(sight->source),
 		    unit_duration_text(window, text));
-	} else if (strcmp(sight->reason, "no cloud") == 0) {
+	else if (strcmp(sight->reason, "no cloud") == 0)
 		judge_no_cloud(finding, sight);
+	else
+		judge_blind(finding, sight);
+	if (sight->kind == NOTICE_BLIND)
 		finding_fact(finding, "cause", json_string(sight->reason));
-	} else {
-		finding_fail(finding, strcmp(sight->reason, "silent cloud") ==
-		    0 ? FINDING_HINT : FINDING_WRONG, "notices",
-		    &sight->error);
-		finding_fact(finding, "cause", json_string(sight->reason));
-	}
 	if (window == 0)
 		return;
 	finding_fact(finding, "source", json_string(sight->source));

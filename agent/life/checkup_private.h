@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/unit.h"
 #include "life/checkup.h"
 #include "life/finding.h"
 
@@ -72,6 +73,12 @@ void checkup_doing(struct checkup_part *part, const char *words);
  */
 void checkup_left_out(struct checkup_part *part, const char *check,
     const char *why);
+
+/**
+ * checkup_time_text(nanoseconds, text):
+ * "3.2 ms", from a second on as unit_duration_text.  Return ${text}.
+ */
+char *checkup_time_text(uint64_t nanoseconds, char text[UNIT_TEXT_SIZE]);
 
 /* The parts; each ends soon after checkup->stop. */
 void checkup_folder(struct checkup_part *part);

@@ -27,30 +27,49 @@
 
 #define MARK_LIMIT 65536
 
-/* What is left out when the remote cannot be used. */
 static void
 leave_out_rest(struct checkup_part *part, const char *why)
 {
-	static const char *const checks[] = { "objects", "listings",
-	    "speed" };
+	char text[128];
 
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		checkup_left_out(part, checks[i], why);
+	snprintf(text, sizeof(text), "%s; so listings, speed and contents "
+	    "are left out as well", why);
+	checkup_left_out(part, "objects", text);
+}
+
+/* Whether the server knows these keys, or nobody gave any. */
+static bool
+blames_keys(const struct error *error, const struct s3_facts *facts)
+{
+	static const char *const codes[] = { "SignatureDoesNotMatch",
+	    "InvalidAccessKeyId", "InvalidToken", "ExpiredToken" };
+
+	if (!facts->keys_known)
+		return true;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (strstr(error->message, codes[i]) != NULL)
+			return true;
+	return false;
 }
 
 static void
-say_facts(struct checkup_part *part, const struct s3_facts *facts)
+say_clock(struct checkup_part *part, const struct s3_facts *facts)
 {
 	struct finding finding = FINDING_INIT;
 
-	judgement_credentials(&finding, facts, clock_wall().tv_sec);
-	checkup_say(part, &finding);
 	if (facts->clock_known)
 		judgement_clock(&finding, facts->clock_offset);
 	else
 		finding_set(&finding, FINDING_LEFT_OUT, "clock",
-		    "the server tells no time");
+		    "no answer told the server's time");
 	checkup_say(part, &finding);
+}
+
+static void
+say_region(struct checkup_part *part, const struct s3_facts *facts)
+{
+	struct finding finding = FINDING_INIT;
+
 	if (strcmp(facts->region, facts->first_region) == 0)
 		return;
 	finding_set(&finding, FINDING_HINT, "region", "the bucket is in %s, "
@@ -63,6 +82,54 @@ say_facts(struct checkup_part *part, const struct s3_facts *facts)
 	checkup_say(part, &finding);
 }
 
+static void
+say_unreached(struct checkup_part *part, const struct backend *backend,
+    const struct s3_facts *facts, struct error *error, bool late)
+{
+	struct finding finding = FINDING_INIT;
+	bool keys = facts != NULL && blames_keys(error, facts);
+
+	/* Not the key that was asked for, which says nothing to a user. */
+	snprintf(error->object, sizeof(error->object), "%.*s",
+	    (int)sizeof(error->object) - 1, backend->name);
+	if (late) {
+		error_set(error, ERROR_FAILED, CAUSE_UNREACHABLE,
+		    backend->name, "no answer within %d s",
+		    (int)(REACH_TIME / CLOCK_SECOND));
+		error_cure(error, "check the network and the endpoint");
+	}
+	finding_fail(&finding, FINDING_WRONG, keys ? "credentials" : "remote",
+	    error);
+	if (keys)
+		finding_add(&finding, "; the keys are from %s",
+		    facts->source);
+	if (facts != NULL && error->cause == CAUSE_UNREACHABLE && !keys)
+		finding_add(&finding, "; asked at %s", facts->address);
+	if (facts != NULL)
+		finding_fact(&finding, "address",
+		    json_string(facts->address));
+	checkup_say(part, &finding);
+}
+
+static void
+say_reached(struct checkup_part *part, const struct backend *backend,
+    const struct s3_facts *facts, uint64_t took)
+{
+	struct finding finding = FINDING_INIT;
+	char text[UNIT_TEXT_SIZE];
+
+	finding_set(&finding, FINDING_OK, "remote", "%s answers in %s",
+	    backend->name, checkup_time_text(took, text));
+	if (facts != NULL)
+		finding_fact(&finding, "address",
+		    json_string(facts->address));
+	checkup_say(part, &finding);
+	if (facts == NULL)
+		return;
+	judgement_credentials(&finding, facts, clock_wall().tv_sec);
+	checkup_say(part, &finding);
+}
+
 /*
  * Ask for the mark of the format.  Any clear answer shows that the bucket is
  * there and that the keys are known.
@@ -70,12 +137,10 @@ say_facts(struct checkup_part *part, const struct s3_facts *facts)
 static int
 reach(struct checkup_part *part, struct backend *backend)
 {
-	struct finding finding = FINDING_INIT;
 	struct error error = ERROR_INIT;
-	char took[UNIT_TEXT_SIZE];
-	struct s3_facts facts;
+	struct s3_facts facts, *known;
 	struct buffer mark;
-	uint64_t began = clock_monotonic();
+	uint64_t began = clock_monotonic(), took;
 	int result;
 
 	checkup_doing(part, "waiting for the remote's first answer");
@@ -83,25 +148,19 @@ reach(struct checkup_part *part, struct backend *backend)
 	result = backend_get(backend, KEY_FORMAT, &mark, began + REACH_TIME,
 	    &error);
 	buffer_free(&mark);
+	took = clock_monotonic() - began;
 	if (result != 0 && error.cause == CAUSE_NOT_FOUND)
 		result = 0;
-	if (result == 0) {
-		finding_set(&finding, FINDING_OK, "remote",
-		    "%s answers in %s", backend->name, unit_duration_text(
-		    clock_monotonic() - began, took));
-	} else {
-		finding_fail(&finding, FINDING_WRONG, "remote", &error);
+	known = backend_s3_facts(backend, &facts) ? &facts : NULL;
+	if (result == 0)
+		say_reached(part, backend, known, took);
+	else
+		say_unreached(part, backend, known, &error,
+		    took >= REACH_TIME);
+	if (known != NULL) {
+		say_clock(part, known);
+		say_region(part, known);
 	}
-	if (backend_s3_facts(backend, &facts)) {
-		finding_fact(&finding, "address",
-		    json_string(facts.address));
-		if (result != 0 && error.cause == CAUSE_UNREACHABLE)
-			finding_add(&finding, "; asked at %s",
-			    facts.address);
-	}
-	checkup_say(part, &finding);
-	if (backend_s3_facts(backend, &facts))
-		say_facts(part, &facts);
 	return result;
 }
 
@@ -192,7 +251,8 @@ checkup_store(struct checkup_part *part)
 
 	if (settings->url == NULL) {
 		checkup_left_out(part, "remote", "no REMOTE was given; so "
-		    "credentials, clock and speed are left out as well");
+		    "credentials, clock, speed, and whether a checkpoint "
+		    "fits into the notice, are left out as well");
 		return;
 	}
 	checkup_doing(part, "opening the remote");

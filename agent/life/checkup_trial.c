@@ -54,13 +54,8 @@ say_worked(struct checkup_part *part, const struct trial_outcome *outcome)
 	char took[UNIT_TEXT_SIZE];
 
 	finding_set(&finding, FINDING_OK, "objects", "writing, reading, "
-	    "listing and deleting work; a small write takes ");
-	if (outcome->put < CLOCK_SECOND)
-		finding_add(&finding, "%.1f ms", (double)outcome->put /
-		    (double)CLOCK_MILLISECOND);
-	else
-		finding_add(&finding, "%s",
-		    unit_duration_text(outcome->put, took));
+	    "listing and deleting work; a small write takes %s",
+	    checkup_time_text(outcome->put, took));
 	finding_fact(&finding, "write_s", json_real((double)outcome->put /
 	    (double)CLOCK_SECOND));
 	checkup_say(part, &finding);
@@ -120,7 +115,7 @@ measure_speed(struct checkup_part *part, struct trial *trial)
 		    "%s/s upwards (%s in %s)",
 		    unit_size_text(speed.per_second, rate),
 		    unit_size_text(speed.bytes, size),
-		    unit_duration_text(speed.time, took));
+		    checkup_time_text(speed.time, took));
 		finding_fact(&finding, "bytes_per_s",
 		    json_integer((json_int_t)speed.per_second));
 	}

@@ -34,6 +34,21 @@ time_for(uint64_t bytes, uint64_t speed)
 	return time > INT64_MAX ? INT64_MAX : (uint64_t)time;
 }
 
+const char *
+judgement_cloud(const char *source)
+{
+	static const char *const names[][2] = {
+		{ "aws", "AWS" }, { "google", "Google Cloud" },
+		{ "azure", "Azure" }, { "alibaba", "Alibaba Cloud" },
+		{ "tencent", "Tencent Cloud" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i][0], source) == 0)
+			return names[i][1];
+	return source;
+}
+
 void
 judgement_fit(struct finding *finding, uint64_t bytes, uint64_t speed,
     uint64_t window, const char *source)
@@ -48,9 +63,10 @@ judgement_fit(struct finding *finding, uint64_t bytes, uint64_t speed,
 	unit_duration_text(needed, takes);
 	unit_duration_text(window, gives);
 	finding_set(finding, state, "fit",
-	    "a %s checkpoint takes %s here; ", size, takes);
+	    "a checkpoint of %s takes %s to go up; ", size, takes);
 	if (source != NULL)
-		finding_add(finding, "%s gives %s", source, gives);
+		finding_add(finding, "%s gives %s", judgement_cloud(source),
+		    gives);
 	else
 		finding_add(finding, "after SIGTERM there are %s (--grace)",
 		    gives);
@@ -150,46 +166,59 @@ judgement_credentials(struct finding *finding, const struct s3_facts *facts,
 		    seconds(time_left(facts, now)));
 }
 
+/* What went wrong with watching ${folders} directories. */
 static void
-judge_limit(struct finding *finding, size_t folders, uint64_t watches,
-    uint64_t wanted)
+tell_refused(struct finding *finding, size_t folders,
+    const struct judgement_limits *limits, int refused, uint64_t wanted)
 {
-	finding_set(finding, FINDING_HINT, "inotify", "DIR has %zu "
-	    "directories, and fs.inotify.max_user_watches is %" PRIu64
-	    " for all programs of this user", folders, watches);
-	finding_cure(finding, "raise it before DIR grows: sysctl "
-	    "fs.inotify.max_user_watches=%" PRIu64, wanted);
+	if (refused == JUDGEMENT_NO_INSTANCE) {
+		finding_set(finding, FINDING_WRONG, "inotify",
+		    "inotify cannot be used: %s is %" PRIu64 ", and this "
+		    "user's programs have them all", limits->instances_name,
+		    limits->instances);
+		finding_cure(finding, "sysctl %s=%" PRIu64,
+		    limits->instances_name, limits->instances < 512 ?
+		    1024 : limits->instances * 2);
+	} else if (refused == ENOSPC) {
+		finding_set(finding, FINDING_WRONG, "inotify",
+		    "not all of the %zu directories can be watched: %s is %"
+		    PRIu64 " for all programs of this user", folders,
+		    limits->watches_name, limits->watches);
+		finding_cure(finding, "sysctl %s=%" PRIu64,
+		    limits->watches_name, wanted);
+	} else {
+		finding_set(finding, FINDING_WRONG, "inotify",
+		    "the directories cannot be watched: %s",
+		    strerror(refused));
+	}
+	finding_add(finding, "; DIR would be looked at every 2 s instead");
 }
 
 void
-judgement_watches(struct finding *finding, size_t folders, uint64_t watches,
-    uint64_t instances, int refused)
+judgement_watches(struct finding *finding, size_t folders,
+    const struct judgement_limits *limits, int refused)
 {
 	uint64_t wanted = folders * 4 > 65536 ? folders * 4 : 65536;
 
-	if (refused == ENOSPC) {
-		finding_set(finding, FINDING_WRONG, "inotify",
-		    "not all of the %zu directories in DIR can be watched: "
-		    "fs.inotify.max_user_watches is %" PRIu64
-		    ", and other programs of this user need some; DIR would "
-		    "be looked at every 2 s instead", folders, watches);
-		finding_cure(finding, "sysctl fs.inotify.max_user_watches=%"
-		    PRIu64, wanted);
-	} else if (refused != 0) {
-		finding_set(finding, FINDING_WRONG, "inotify",
-		    "DIR cannot be watched: %s; it would be looked at every "
-		    "2 s instead", strerror(refused));
-	} else if (watches > 0 && folders > watches / 2) {
-		judge_limit(finding, folders, watches, wanted);
+	if (refused != 0) {
+		tell_refused(finding, folders, limits, refused, wanted);
+	} else if (limits->watches > 0 && folders > limits->watches / 2) {
+		finding_set(finding, FINDING_HINT, "inotify", "%zu "
+		    "directories are watched, and %s is %" PRIu64 " for all "
+		    "programs of this user", folders, limits->watches_name,
+		    limits->watches);
+		finding_cure(finding, "raise it before there are more: "
+		    "sysctl %s=%" PRIu64, limits->watches_name, wanted);
 	} else {
 		finding_set(finding, FINDING_OK, "inotify",
 		    "%zu director%s watched; the limits are %" PRIu64
 		    " watches and %" PRIu64 " instances", folders,
-		    folders == 1 ? "y" : "ies", watches, instances);
+		    folders == 1 ? "y" : "ies", limits->watches,
+		    limits->instances);
 	}
 	finding_fact(finding, "directories", integer(folders));
-	finding_fact(finding, "max_user_watches", integer(watches));
-	finding_fact(finding, "max_user_instances", integer(instances));
+	finding_fact(finding, "max_watches", integer(limits->watches));
+	finding_fact(finding, "max_instances", integer(limits->instances));
 }
 
 void
@@ -239,7 +268,8 @@ judgement_stop(struct finding *finding, const char *unit, uint64_t timeout,
 	} else if (source != NULL && timeout > window) {
 		finding->state = FINDING_HINT;
 		finding_add(finding, "; %s ends the machine %s after its "
-		    "notice, whatever systemd waits for", source, gives);
+		    "notice, whatever systemd waits for",
+		    judgement_cloud(source), gives);
 		finding_cure(finding, "TimeoutStopSec=%" PRIu64 " says what "
 		    "is really there", (window > grace ? window : grace) /
 		    CLOCK_SECOND);

@@ -40,14 +40,25 @@ void judgement_clock(struct finding *finding, long long offset);
 void judgement_credentials(struct finding *finding,
     const struct s3_facts *facts, time_t now);
 
+/* What the kernel allows a user, and the names of its sysctls. */
+struct judgement_limits {
+	const char *watches_name;
+	uint64_t watches;	/* 0: not known */
+	const char *instances_name;
+	uint64_t instances;
+};
+
+/* Instead of an errno value: there is no inotify instance to be had. */
+#define JUDGEMENT_NO_INSTANCE (-1)
+
 /**
- * judgement_watches(finding, folders, watches, instances, refused):
- * ${folders} directories were watched, with errno ${refused} (0: all were);
- * ${watches} and ${instances} are the limits, 0: not known.  Wrong when one
- * was refused; a hint when they are more than half of what is allowed.
+ * judgement_watches(finding, folders, limits, refused):
+ * ${folders} directories were watched, with errno ${refused} (0: all were).
+ * Wrong when one was refused; a hint when they are more than half of what is
+ * allowed.
  */
 void judgement_watches(struct finding *finding, size_t folders,
-    uint64_t watches, uint64_t instances, int refused);
+    const struct judgement_limits *limits, int refused);
 
 /**
  * judgement_space(finding, needed, available):
@@ -67,6 +78,12 @@ void judgement_space(struct finding *finding, uint64_t needed,
  */
 void judgement_stop(struct finding *finding, const char *unit,
     uint64_t timeout, uint64_t grace, uint64_t window, const char *source);
+
+/**
+ * judgement_cloud(source):
+ * The name of the cloud "aws", ... for people; ${source} itself for others.
+ */
+const char *judgement_cloud(const char *source);
 
 /**
  * judgement_timespan(text, nanoseconds):
