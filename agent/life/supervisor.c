@@ -36,7 +36,12 @@ supervisor_status(const struct supervisor_end *end)
 		return STATUS_INTERRUPTED;
 	if (end->stopped)
 		return ERROR_SUPERSEDED;
-	return end->trainer != 0 ? end->trainer : end->class;
+	if (end->trainer != 0)
+		return end->trainer;
+	if (end->began && end->class != ERROR_NONE &&
+	    end->class != ERROR_SUPERSEDED)
+		return ERROR_NOT_DURABLE;
+	return end->class;
 }
 
 static const int watched_signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP,
@@ -133,6 +138,7 @@ start_trainer(struct supervisor *supervisor, const char *restored)
 		tell_trainer(supervisor);
 	}
 	supervisor->trainer_begun = true;
+	supervisor->end.began = true;
 	if (error.class != ERROR_NONE) {
 		log_failure(LOG_ERROR, "trainer_not_started", &error);
 		supervisor->trainer.ended = true;

@@ -30,6 +30,7 @@ struct supervisor_end {
 	bool noticed;		/* a deadline ran */
 	bool interrupted;	/* stopped by a second SIGINT */
 	bool stopped;		/* the trainer was stopped as superseded */
+	bool began;		/* the trainer was to be started */
 	int trainer;		/* its status; 0 when it was never started */
 	int class;		/* what the agent said: enum error_class */
 };
@@ -37,7 +38,8 @@ struct supervisor_end {
 /**
  * supervisor_status(end):
  * The exit code (DESIGN 12): after a notice 75 or 6; else the trainer's
- * status, and if that is 0, 0, 5 or 6.
+ * status, and if that is 0, 0, 5 or 6; before the trainer was to be started,
+ * whatever kept it from that.
  */
 int supervisor_status(const struct supervisor_end *end);
 

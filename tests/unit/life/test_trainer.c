@@ -123,6 +123,9 @@ the_exit_code_says_how_the_run_ended(void **state)
 		/* Never started. */
 		{ { .class = ERROR_FAILED }, 1 },
 		{ { .class = ERROR_DAMAGED }, 4 },
+		/* Whatever became of the agent beside a trainer. */
+		{ { .began = true, .class = ERROR_FAILED }, 6 },
+		{ { .began = true, .class = ERROR_SUPERSEDED }, 5 },
 		{ { .noticed = true, .trainer = 143, .class = 0 }, 75 },
 		{ { .noticed = true, .trainer = 0, .class = 6 }, 6 },
 		{ { .noticed = true, .trainer = 0, .class = 5 }, 6 },
