@@ -256,6 +256,9 @@ choose_by_rules(const struct key_tree *tree, bool ema,
 	const struct key *node = tree->root, *into = NULL;
 	bool averaged_found = false;
 
+	if (node->optimizer_tensors == node->tensors)
+		return refuse(node, "it holds only the state of an optimizer",
+		    error);
 	if (node->kind == KEY_MODULE && !ema)
 		return take(choice, MODEL_CHOICE_ALL, node);
 	for (int i = 0; i < DESCENTS_MAXIMUM; i++) {
