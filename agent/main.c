@@ -23,6 +23,8 @@ static const struct row {
 	    "the valid checkpoints, newest first" },
 	{ COMMAND_SHOW, command_show,
 	    "one checkpoint: files, sizes, environment" },
+	{ COMMAND_WEIGHTS, command_weights,
+	    "bring down the model alone, or take it from a file" },
 	{ COMMAND_DOCTOR, command_doctor,
 	    "check this machine before a long run" },
 };

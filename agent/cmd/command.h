@@ -13,6 +13,8 @@ int command_push(const struct options *options);
 int command_restore(const struct options *options);
 int command_list(const struct options *options);
 int command_show(const struct options *options);
+int command_tensors(const struct options *options);	/* show --tensors */
+int command_weights(const struct options *options);
 int command_doctor(const struct options *options);
 
 #endif

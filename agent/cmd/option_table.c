@@ -10,7 +10,7 @@
 
 #define AGENTS (COMMAND_RUN | COMMAND_AGENT | COMMAND_PUSH)
 #define ALL (AGENTS | COMMAND_RESTORE | COMMAND_LIST | COMMAND_SHOW | \
-    COMMAND_DOCTOR)
+    COMMAND_DOCTOR | COMMAND_WEIGHTS)
 
 /* An option that only sets a text or a switch. */
 #define TAKE_TEXT(name, field) \
@@ -54,6 +54,12 @@ TAKE_SWITCH(take_if_exists, if_exists)
 TAKE_SWITCH(take_if_empty, if_empty)
 TAKE_SWITCH(take_fallback, fallback)
 TAKE_SWITCH(take_force, force)
+TAKE_SWITCH(take_latest, latest)
+TAKE_SWITCH(take_list_keys, list_keys)
+TAKE_SWITCH(take_tensors, tensors)
+TAKE_SWITCH(take_ema, ema)
+TAKE_SWITCH(take_strip_prefix, strip_prefix)
+TAKE_TEXT(take_key, key)
 
 /* The index of ${value} among ${words}, or -1 with the choice in the error. */
 static int
@@ -71,6 +77,35 @@ choose(const char *value, const char *const *words, struct error *error)
 	}
 	return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
 	    "'%s' is not one of: %s", value, text);
+}
+
+static int
+take_format(struct options *options, const char *value, struct error *error)
+{
+	static const char *const words[] = { "safetensors", "pt", NULL };
+	int index = choose(value, words, error);
+
+	if (index < 0)
+		return -1;
+	options->has_format = true;
+	options->format = index == 0 ? MODEL_OUTPUT_SAFETENSORS :
+	    MODEL_OUTPUT_TORCH;
+	return 0;
+}
+
+static int
+take_dtype(struct options *options, const char *value, struct error *error)
+{
+	static const char *const words[] = { "bf16", "f16", "f32", NULL };
+	static const enum tensor_type types[] = { TENSOR_BF16, TENSOR_F16,
+	    TENSOR_F32 };
+	int index = choose(value, words, error);
+
+	if (index < 0)
+		return -1;
+	options->has_dtype = true;
+	options->dtype = types[index];
+	return 0;
 }
 
 static int
@@ -292,9 +327,10 @@ const struct option_row option_rows[] = {
 	    "up without starting COMMAND (10m)", take_start_timeout },
 	{ "no-restore", 0, NULL, COMMAND_RUN, false,
 	    "bring nothing from the remote", take_no_restore },
-	{ "checkpoint", 0, "C", COMMAND_RUN | COMMAND_RESTORE, false,
-	    "restore this one, a name or an id of `list`, not the resume "
-	    "point", take_checkpoint },
+	{ "checkpoint", 0, "C",
+	    COMMAND_RUN | COMMAND_RESTORE | COMMAND_WEIGHTS, false,
+	    "take this one, a name or an id of `list`, not the resume point",
+	    take_checkpoint },
 	{ "resume-args", 0, "ARGS", COMMAND_RUN, false,
 	    "add ARGS to COMMAND when something was restored, {} replaced by "
 	    "its path", take_resume_args },
@@ -318,9 +354,30 @@ const struct option_row option_rows[] = {
 
 	{ "all", 0, NULL, COMMAND_RESTORE, false,
 	    "every valid checkpoint and companion", take_all },
-	{ "best", 0, NULL, COMMAND_RESTORE, false,
+	{ "best", 0, NULL, COMMAND_RESTORE | COMMAND_WEIGHTS, false,
 	    "the newest best one, not the resume point", take_best },
-	{ "dry-run", 0, NULL, COMMAND_RESTORE, false,
+	{ "latest", 0, NULL, COMMAND_WEIGHTS, false,
+	    "the resume point, also when there is a final or best one",
+	    take_latest },
+	{ "format", 0, "safetensors|pt", COMMAND_WEIGHTS, false,
+	    "what one file becomes (by the name of OUT, else safetensors)",
+	    take_format },
+	{ "key", 0, "PATH", COMMAND_WEIGHTS, false,
+	    "which part of the file is the model: state_dict, ema.module; . "
+	    "is all of it", take_key },
+	{ "list-keys", 0, NULL, COMMAND_WEIGHTS, false,
+	    "print what there is to choose from", take_list_keys },
+	{ "ema", 0, NULL, COMMAND_WEIGHTS, false,
+	    "the averaged weights", take_ema },
+	{ "strip-prefix", 0, NULL, COMMAND_WEIGHTS, false,
+	    "take module., _orig_mod. and model. from the names",
+	    take_strip_prefix },
+	{ "dtype", 0, "bf16|f16|f32", COMMAND_WEIGHTS, false,
+	    "convert floating numbers, rounding to nearest, ties to even",
+	    take_dtype },
+	{ "tensors", 0, NULL, COMMAND_SHOW, false,
+	    "print the tensors: name, type, shape, bytes", take_tensors },
+	{ "dry-run", 0, NULL, COMMAND_RESTORE | COMMAND_WEIGHTS, false,
 	    "say what would come down, and change nothing", take_dry_run },
 	{ "if-exists", 0, NULL, COMMAND_RESTORE, false,
 	    "when there is nothing yet, that is a success", take_if_exists },
@@ -330,20 +387,23 @@ const struct option_row option_rows[] = {
 	{ "fallback", 0, NULL, COMMAND_RESTORE, false,
 	    "take the next older one when the newest is damaged",
 	    take_fallback },
-	{ "force", 0, NULL, COMMAND_RESTORE, false,
-	    "replace complete files that the remote does not know",
+	{ "force", 0, NULL, COMMAND_RESTORE | COMMAND_WEIGHTS, false,
+	    "replace files that are there: complete ones that the remote "
+	    "does not know, an OUT",
 	    take_force },
 
 	{ "keep", 0, "N", AGENTS, false,
 	    "keep the newest N resume points (3)", take_keep },
 	{ "keep-all", 0, NULL, AGENTS, false, "keep all of everything",
 	    take_keep_all },
-	{ "include", 0, "GLOB", AGENTS | COMMAND_RESTORE | COMMAND_DOCTOR, true,
-	    "only paths that match; may be given several times",
-	    take_include },
-	{ "exclude", 0, "GLOB", AGENTS | COMMAND_RESTORE | COMMAND_DOCTOR, true,
-	    "no paths that match; may be given several times",
-	    take_exclude },
+	{ "include", 0, "GLOB", AGENTS | COMMAND_RESTORE | COMMAND_DOCTOR |
+	    COMMAND_WEIGHTS, true,
+	    "only paths (weights: names of tensors) that match; may be given "
+	    "several times", take_include },
+	{ "exclude", 0, "GLOB", AGENTS | COMMAND_RESTORE | COMMAND_DOCTOR |
+	    COMMAND_WEIGHTS, true,
+	    "no paths (weights: names of tensors) that match; may be given "
+	    "several times", take_exclude },
 	{ "companions", 0, "none|SIZE", AGENTS, false,
 	    "take other files along up to this size each (64MiB)",
 	    take_companions },

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -30,7 +31,14 @@ static const struct command_words {
 	    "Print the valid checkpoints, newest first." },
 	{ COMMAND_SHOW, "show", "[REMOTE] [CHECKPOINT]",
 	    "Print one checkpoint: the resume point, or a name or an id of "
-	    "`list`." },
+	    "`list`.  With\n--tensors, what is inside; then a FILE or DIR "
+	    "of this machine does as well." },
+	{ COMMAND_WEIGHTS, "weights", "[REMOTE|FILE|DIR] OUT",
+	    "Bring the model of a checkpoint, without optimizer, schedulers "
+	    "and random states,\nto OUT: a file (its name ends in "
+	    ".safetensors, .pt and so on) or a directory.\nOf a REMOTE, or "
+	    "of a DIR of checkpoints, the final one, else the best one, "
+	    "else\nthe resume point.  Nothing that is in it is executed." },
 	{ COMMAND_DOCTOR, "doctor", "[DIR] [REMOTE]",
 	    "Check this machine before a long run: name what is wrong, why, "
 	    "and what to do.\nWhat needs a DIR or REMOTE that is missing is "
@@ -170,14 +178,17 @@ take_operand(struct options *options, char *operand, struct error *error)
 {
 	struct settings *settings = &options->settings;
 	const char **place, *what;
-	bool shows = options->command == COMMAND_SHOW;
 
 	if (remote_is_url(operand)) {
 		place = &settings->url;
 		what = "remotes";
-	} else if (shows) {
-		place = &options->checkpoint;
-		what = "checkpoints";
+	} else if (options->command == COMMAND_SHOW ||
+	    options->command == COMMAND_WEIGHTS) {
+		/* What they are depends on what else is there. */
+		place = &options->paths[options->path_count != 0];
+		what = options->command == COMMAND_SHOW ? "checkpoints" :
+		    "outputs";
+		options->path_count++;
 	} else {
 		place = &settings->folder;
 		what = "directories";
@@ -201,13 +212,83 @@ take_operand(struct options *options, char *operand, struct error *error)
 	return 0;
 }
 
+static bool
+has_remote(const struct options *options)
+{
+	const char *url = getenv("CKPTSYNC_REMOTE");
+
+	return options->settings.url != NULL || (url != NULL && *url != '\0');
+}
+
+/* Tell apart the operands of `weights`: [REMOTE|FILE|DIR] OUT. */
+static int
+settle_weights(struct options *options, struct error *error)
+{
+	bool aside = options->list_keys || options->dry_run;
+	const char *const *paths = options->paths;
+
+	options->checkpoint = options->settings.checkpoint;
+	if (options->settings.url != NULL && options->path_count == 2)
+		return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
+		    "two outputs: %s and %s", paths[0], paths[1]);
+	if (options->path_count == 2) {
+		options->input = paths[0];
+		options->out = paths[1];
+	} else if (options->path_count == 1) {
+		if (options->settings.url == NULL && (options->list_keys ||
+		    (aside && !has_remote(options))))
+			options->input = paths[0];
+		else
+			options->out = paths[0];
+	}
+	if (options->out == NULL && !aside)
+		return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
+		    "no output: ckptsync weights REMOTE OUT");
+	if (options->input == NULL && !has_remote(options))
+		return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
+		    "nothing to take the weights from: give a remote, a file "
+		    "or a directory, and then the output");
+	return 0;
+}
+
+/* The same for `show`: [REMOTE|FILE|DIR] [CHECKPOINT]. */
+static int
+settle_show(struct options *options, struct error *error)
+{
+	const char *const *paths = options->paths;
+
+	if (options->tensors && options->settings.url == NULL &&
+	    options->path_count > 0 && (options->path_count == 2 ||
+	    !has_remote(options) || access(paths[0], F_OK) == 0)) {
+		options->input = paths[0];
+		options->checkpoint = paths[1];
+		return 0;
+	}
+	if (options->path_count == 2)
+		return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
+		    "two checkpoints: %s and %s", paths[0], paths[1]);
+	options->checkpoint = paths[0];
+	return 0;
+}
+
+static int
+settle_paths(struct options *options, struct error *error)
+{
+	if (options->command == COMMAND_WEIGHTS)
+		return settle_weights(options, error);
+	if (options->command == COMMAND_SHOW)
+		return settle_show(options, error);
+	return 0;
+}
+
 /* What was not said comes from the environment. */
 static int
 fill_places(struct options *options, struct error *error)
 {
 	struct settings *settings = &options->settings;
 	bool needs_folder = options->command != COMMAND_LIST &&
-	    options->command != COMMAND_SHOW;
+	    options->command != COMMAND_SHOW &&
+	    options->command != COMMAND_WEIGHTS;
 	bool may_lack = options->command == COMMAND_DOCTOR;
 	size_t length, shortest;
 
@@ -253,7 +334,8 @@ check_together(const struct options *options, struct error *error)
 		{ "all", "best" }, { "all", "checkpoint" },
 		{ "best", "checkpoint" }, { "no-restore", "checkpoint" },
 		{ "env-command", "no-environment" }, { "all", "fallback" },
-		{ "checkpoint", "fallback" },
+		{ "checkpoint", "fallback" }, { "latest", "best" },
+		{ "latest", "checkpoint" },
 	};
 	bool given[2];
 	size_t i, j, side;
@@ -308,7 +390,9 @@ options_parse(struct options *options, enum command command, int count,
 		    "ckptsync run DIR REMOTE -- python train.py");
 	if (check_together(options, error) != 0)
 		return -1;
-	return fill_places(options, error);
+	if (settle_paths(options, error) != 0)
+		return -1;
+	return options->input != NULL ? 0 : fill_places(options, error);
 }
 
 /* Print ${text} from column ${column} on, broken at blanks. */
@@ -362,7 +446,7 @@ options_usage(FILE *stream, enum command command)
 			fprintf(stream, "%-32s", left);
 		print_wrapped(stream, row->help, 32, 79);
 	}
-	if (command & (COMMAND_LIST | COMMAND_SHOW))
+	if (command & (COMMAND_LIST | COMMAND_SHOW | COMMAND_WEIGHTS))
 		fputs("\nREMOTE may come from CKPTSYNC_REMOTE.\n", stream);
 	else
 		fputs("\nDIR and REMOTE, in either order, may come from "

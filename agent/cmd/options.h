@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "format/model.h"
 #include "life/settings.h"
 
 struct error;
@@ -21,7 +22,8 @@ enum command {
 	COMMAND_RESTORE = 8,
 	COMMAND_LIST = 16,
 	COMMAND_SHOW = 32,
-	COMMAND_DOCTOR = 512
+	COMMAND_DOCTOR = 512,
+	COMMAND_WEIGHTS = 1024
 };
 
 #define OPTIONS_GLOBS_MAXIMUM 256
@@ -46,7 +48,24 @@ struct options {
 	bool fallback;
 	bool force;
 
+	/* weights (with checkpoint, best, dry_run, force, and include and
+	 * exclude for names of tensors), show --tensors */
+	const char *input;		/* FILE or DIR; NULL: the remote */
+	const char *out;
+	bool latest;
+	bool list_keys;
+	bool tensors;
+	bool ema;
+	bool strip_prefix;
+	const char *key;
+	bool has_format;
+	enum model_output format;
+	bool has_dtype;
+	enum tensor_type dtype;
+
 	/* What the settings point to. */
+	const char *paths[2];		/* operands that are no remote */
+	unsigned path_count;
 	const char *include[OPTIONS_GLOBS_MAXIMUM];
 	const char *exclude[OPTIONS_GLOBS_MAXIMUM];
 	char *url;

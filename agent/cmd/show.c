@@ -193,6 +193,8 @@ command_show(const struct options *options)
 	bool resume;
 	int status;
 
+	if (options->tensors)
+		return command_tensors(options);
 	backend = remote_open(options->settings.url,
 	    &options->settings.remote, false, &error);
 	if (backend == NULL && error.cause == CAUSE_NOT_FOUND)

@@ -30,6 +30,11 @@ struct weights {
 	const size_t *entries;
 	unsigned in_flight;		/* GETs at a time, 0: 16 */
 
+	/* Asked before OUT gets its name: whether local files are still what
+	 * they were.  May be NULL. */
+	int (*check)(const void *context, struct error *error);
+	const void *check_context;
+
 	_Atomic bool cancel;
 	struct progress progress;
 };

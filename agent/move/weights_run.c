@@ -507,6 +507,8 @@ weights_run(struct weights *weights, struct weights_plan *plan,
 		    copy_local(&run, error);
 	if (result == 0)
 		result = write_literals(&run, error);
+	if (result == 0 && weights->check != NULL)
+		result = weights->check(weights->check_context, error);
 	if (result == 0)
 		result = draft_publish(run.draft, replace, error);
 	clean_up(&run);
