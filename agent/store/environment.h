@@ -10,7 +10,8 @@ struct error;
  */
 
 struct environment_options {
-	const char *folder;		/* where the git commit is looked up; NULL: the working directory */
+	const char *folder;		/* where the git commit is looked up;
+					 * NULL: the working directory */
 	char *const *command;		/* the trainer's command line; NULL: none */
 	const char *shell_command;	/* --env-command, run by sh -c; NULL: none */
 };

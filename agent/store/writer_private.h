@@ -10,7 +10,7 @@
 #include "store/takeover.h"
 #include "store/writer.h"
 
-/* What the parts of the writer (writer.c, commit.c, sweep.c) share. */
+/* What writer.c, writer_commit.c and writer_delete.c share. */
 
 /* Manifests that are valid no more but may still be looked at. */
 #define WRITER_RETIRED 4

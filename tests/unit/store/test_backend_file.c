@@ -41,6 +41,7 @@ tear_down(void **state)
 	(void)state;
 	backend_free(store);
 	kit_scratch_remove(folder);
+	free(folder);
 	return 0;
 }
 

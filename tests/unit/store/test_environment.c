@@ -149,6 +149,7 @@ test_identity(void **state)
 	assert_int_equal(json_get_time(object, "time", &time), 0);
 	json_decref(object);
 	kit_scratch_remove(folder);
+	free(folder);
 }
 
 int

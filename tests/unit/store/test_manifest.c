@@ -199,6 +199,7 @@ test_write_stops_at_the_limit(void **state)
 	size_t i, count = 600000;
 
 	(void)state;
+	free(manifest->records);
 	manifest->records = calloc(count, sizeof(*manifest->records));
 	assert_non_null(manifest->records);
 	for (i = 0; i < count; i++) {

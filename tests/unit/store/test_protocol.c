@@ -42,5 +42,6 @@ main(void)
 	failed += cmocka_run_group_tests_name("file", suite_tests, NULL,
 	    NULL);
 	kit_scratch_remove(folder);
+	free(folder);
 	return failed;
 }

@@ -55,6 +55,7 @@ test_file_url(void **state)
 	assert_true(backend->weak);
 	backend_free(backend);
 	kit_scratch_remove(folder);
+	free(folder);
 }
 
 static void
