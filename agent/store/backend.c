@@ -87,6 +87,13 @@ perform(struct backend *backend, struct backend_request *request,
 	return -1;
 }
 
+/* A request says 0 for no deadline. */
+static uint64_t
+bound(uint64_t deadline)
+{
+	return deadline == CLOCK_NEVER ? 0 : deadline;
+}
+
 int
 backend_put(struct backend *backend, const char *key, const void *data,
     size_t length, uint64_t deadline, struct error *error)
@@ -95,7 +102,7 @@ backend_put(struct backend *backend, const char *key, const void *data,
 	const struct source body = source_from_memory(&memory);
 	struct backend_request request = { .operation = BACKEND_PUT,
 		.key = key, .body = &body, .length = length,
-		.deadline = deadline == CLOCK_NEVER ? 0 : deadline };
+		.deadline = bound(deadline) };
 
 	sha256_of(data, length, request.sha256);
 	return perform(backend, &request, NULL, error);
@@ -106,7 +113,7 @@ backend_get(struct backend *backend, const char *key, struct buffer *buffer,
     uint64_t deadline, struct error *error)
 {
 	struct backend_request request = { .operation = BACKEND_GET,
-		.key = key, .sink = add_bytes, .deadline = deadline == CLOCK_NEVER ? 0 : deadline };
+		.key = key, .sink = add_bytes, .deadline = bound(deadline) };
 
 	return perform(backend, &request, buffer, error);
 }

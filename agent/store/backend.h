@@ -44,7 +44,8 @@ struct backend_request {
 	struct rate *rate;	/* may be NULL */
 	uint64_t deadline;	/* clock_monotonic(), 0: none */
 
-	/* Called exactly once on a thread of the backend; must not block. */
+	/* Called exactly once, on a thread of the backend or, when it cannot
+	 * be started, within backend_submit; must not block. */
 	void (*done)(struct backend_request *request);
 	void *context;		/* the caller's, also given to sink */
 

@@ -19,7 +19,7 @@ struct store {
 	struct s3_client *client;
 	char *prefix;		/* "run1/", or "" */
 	size_t prefix_length;
-	pthread_mutex_t mutex;	/* over private_data of the requests */
+	pthread_mutex_t mutex;	/* over private_data of the requests, holders */
 };
 
 /* A backend's request with the client's. */
@@ -27,6 +27,7 @@ struct call {
 	struct s3_request s3;
 	struct store *store;
 	struct backend_request *request;
+	unsigned holders;	/* the request, and who cancels it */
 	char key[];
 };
 
@@ -34,6 +35,20 @@ static struct store *
 store_of(struct backend *backend)
 {
 	return (struct store *)backend;
+}
+
+/* Let go of ${call}; the last one frees it. */
+static void
+release(struct call *call)
+{
+	struct store *store = call->store;
+	unsigned left;
+
+	pthread_mutex_lock(&store->mutex);
+	left = --call->holders;
+	pthread_mutex_unlock(&store->mutex);
+	if (left == 0)
+		free(call);
 }
 
 static int
@@ -62,7 +77,7 @@ ended(struct s3_request *s3)
 		error_clear(&request->error);
 	request->size = s3->size;
 	request->attempts = s3->attempts;
-	free(call);
+	release(call);
 	request->done(request);
 }
 
@@ -80,6 +95,7 @@ call_new(struct store *store, struct backend_request *request)
 	snprintf(call->key, size, "%s%s", store->prefix, request->key);
 	call->store = store;
 	call->request = request;
+	call->holders = 1;
 	call->s3 = (struct s3_request){
 		.operation = operations[request->operation],
 		.key = call->key, .body = request->body,
@@ -118,9 +134,13 @@ store_cancel(struct backend *backend, struct backend_request *request)
 
 	pthread_mutex_lock(&store->mutex);
 	call = request->private_data;
-	pthread_mutex_unlock(&store->mutex);
 	if (call != NULL)
-		s3_client_cancel(store->client, &call->s3);
+		call->holders++;	/* it may end while we cancel it */
+	pthread_mutex_unlock(&store->mutex);
+	if (call == NULL)
+		return;
+	s3_client_cancel(store->client, &call->s3);
+	release(call);
 }
 
 /* Hands a listing on without the prefix. */

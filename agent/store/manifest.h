@@ -23,7 +23,8 @@ struct error;
 #define MANIFEST_SIZE_MAXIMUM (UINT64_C(64) << 20)
 #define MANIFEST_FORMAT 1
 
-enum manifest_kind { MANIFEST_FILE, MANIFEST_FOLDER, MANIFEST_LINK, MANIFEST_HARD_LINK };
+enum manifest_kind { MANIFEST_FILE, MANIFEST_FOLDER, MANIFEST_LINK,
+    MANIFEST_HARD_LINK };
 
 /* Bytes of a file that lie in one chunk. */
 struct manifest_extent {

@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
+#include "base/queue.h"
 #include "base/random.h"
+#include "base/rate.h"
 #include "store/backend.h"
 #include "store/remote.h"
 #include "unit/store/suite.h"
@@ -75,11 +78,60 @@ test_objects(void **state)
 	backend_free(backend);
 }
 
+static void
+signal_end(struct backend_request *request)
+{
+	queue_put(request->context, request);
+}
+
+/* Cancelled while it is on its way, and while it is ending. */
+static void
+test_cancel(void **state)
+{
+	enum { SIZE = 1 << 20, COUNT = 40 };
+	struct backend *backend = open_s3();
+	struct source_memory memory = { calloc(1, SIZE), SIZE };
+	const struct source body = source_from_memory(&memory);
+	struct backend_request requests[COUNT] = { 0 };
+	struct error error;
+	struct rate *slow = rate_new(1000, &error);
+	struct queue *queue = queue_new(COUNT, &error);
+	char keys[COUNT][8];
+	unsigned i;
+
+	(void)state;
+	assert_non_null(memory.data);
+	assert_non_null(slow);
+	assert_non_null(queue);
+	for (i = 0; i < COUNT; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "k%u", i);
+		requests[i] = (struct backend_request){
+			.operation = BACKEND_PUT, .key = keys[i],
+			.body = &body, .length = i % 2 ? SIZE : 1,
+			.rate = i % 2 ? slow : NULL, .done = signal_end,
+			.context = queue };
+		sha256_of(memory.data, requests[i].length,
+		    requests[i].sha256);
+		backend_submit(backend, &requests[i]);
+	}
+	for (i = 0; i < COUNT; i++)
+		backend_cancel(backend, &requests[i]);
+	for (i = 0; i < COUNT; i++)
+		assert_non_null(queue_take(queue, CLOCK_NEVER));
+	for (i = 1; i < COUNT; i += 2)
+		assert_int_equal(requests[i].error.cause, CAUSE_CANCELLED);
+	backend_free(backend);
+	queue_free(queue);
+	rate_free(slow);
+	free((void *)memory.data);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_cancel),
 	};
 	int failed;
 
