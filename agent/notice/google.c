@@ -17,6 +17,7 @@
 
 #define USUAL_ADDRESS "http://169.254.169.254"
 #define HEADER "Metadata-Flavor: Google"
+#define LONGEST_ADDRESS 255
 
 /* From `preempted` to the end, without an answer to "how long" in the guest. */
 #define WINDOW (25 * CLOCK_SECOND)
@@ -51,7 +52,7 @@ struct key {
 
 struct google {
 	struct lookout *lookout;
-	char address[256];
+	char *address;
 	struct key keys[GOOGLE_KEYS];
 };
 
@@ -68,6 +69,7 @@ close_google(void *state)
 	for (int i = 0; i < GOOGLE_KEYS; i++)
 		asker_cancel(google->lookout->asker,
 		    &google->keys[i].request);
+	free(google->address);
 	free(google);
 }
 
@@ -76,18 +78,20 @@ find_address(struct google *google, struct error *error)
 {
 	const char *endpoint = google->lookout->options->endpoint;
 	const char *host = getenv("GCE_METADATA_HOST");
-	size_t size = sizeof(google->address), length;
+	int result;
 
 	if (endpoint != NULL)
-		length = (size_t)snprintf(google->address, size, "%s",
-		    endpoint);
+		result = asprintf(&google->address, "%s", endpoint);
 	else if (host != NULL && host[0] != '\0')
-		length = (size_t)snprintf(google->address, size, "http://%s",
-		    host);
+		result = asprintf(&google->address, "http://%s", host);
 	else
-		length = (size_t)snprintf(google->address, size, "%s",
-		    USUAL_ADDRESS);
-	if (length >= size)
+		result = asprintf(&google->address, "%s", USUAL_ADDRESS);
+	if (result < 0) {
+		google->address = NULL;
+		return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+		    "out of memory");
+	}
+	if (result > LONGEST_ADDRESS)
 		return error_set(error, ERROR_USAGE, CAUSE_LIMIT, NULL,
 		    "GCE_METADATA_HOST is too long");
 	return 0;
@@ -164,7 +168,7 @@ read_maintenance(struct ledger *ledger, const char *value)
 		return 0;
 	if (strstr(value, "TERMINATE") != NULL && !machine_has_gpu())
 		word.kind = NOTICE_DEADLINE;
-	snprintf(id, sizeof(id), "google-%s", value);
+	snprintf(id, sizeof(id), "google-%.63s", value);
 	ledger_tell(ledger, &word);
 	return 0;
 }
@@ -191,17 +195,16 @@ start(struct google *google, int which)
 {
 	struct key *key = &google->keys[which];
 	struct request *request = &key->request;
-	int length;
+	char wait[REQUEST_ETAG_SIZE + 64] = "", path[320];
 
-	length = snprintf(request->url, sizeof(request->url),
-	    "%s/computeMetadata/v1/instance/%s", google->address,
-	    names[which]);
 	key->waited = key->etag[0] != '\0';
 	if (key->waited)
-		snprintf(request->url + length,
-		    sizeof(request->url) - (size_t)length,
+		snprintf(wait, sizeof(wait),
 		    "?wait_for_change=true&last_etag=%s&timeout_sec=%d",
 		    key->etag, WAIT_SECONDS);
+	snprintf(path, sizeof(path), "%s/computeMetadata/v1/instance/%s",
+	    google->address, names[which]);
+	snprintf(request->url, sizeof(request->url), "%s%s", path, wait);
 	request->headers[0] = HEADER;
 	request->timeout = key->waited ? WAIT_TIMEOUT : TIMEOUT;
 	asker_start(google->lookout->asker, request);

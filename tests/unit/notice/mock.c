@@ -212,8 +212,8 @@ serve(struct connection *connection, const char *text)
 	route = find(mock, key);
 	snprintf(route->seen.query, sizeof(route->seen.query), "%s",
 	    query != NULL ? query + 1 : "");
-	snprintf(route->seen.head, sizeof(route->seen.head), "%s", text);
-	snprintf(route->seen.body, sizeof(route->seen.body), "%s",
+	snprintf(route->seen.head, sizeof(route->seen.head), "%.4095s", text);
+	snprintf(route->seen.body, sizeof(route->seen.body), "%.1023s",
 	    strstr(text, "\r\n\r\n") + 4);
 	route->seen.connection = connection->number;
 	reply = meet(mock, connection, route, text);

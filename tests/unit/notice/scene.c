@@ -97,10 +97,11 @@ scene_turn(double seconds, double step)
 void
 scene_poll(const char *key)
 {
-	size_t before = mock_count(scene.mock, key);
-	size_t answered = mock_answered(scene.mock, key);
+	size_t answered, before;
 
 	settle();
+	answered = mock_answered(scene.mock, key);
+	before = mock_count(scene.mock, key);
 	for (int i = 0; mock_count(scene.mock, key) == before; i++) {
 		if (i == 310)
 			fail_msg("%s is not asked any more", key);
