@@ -19,6 +19,11 @@
 /* How often a start that takes long says what it is doing. */
 #define SAY_EVERY 10
 
+static const char *const modes[] = {
+	[AGENT_TRAINER] = "run", [AGENT_DAEMON] = "agent",
+	[AGENT_PUSH] = "push",
+};
+
 static const char *
 phase_text(const struct agent *agent)
 {
@@ -81,7 +86,8 @@ asked(void *context, struct control_client *client, const char *word,
 
 	if (strcmp(word, "hello") == 0) {
 		control_end(client, ERROR_NONE, "", json_pack(
-		    "{s:i, s:s, s:s, s:s}", "pid", (int)getpid(), "remote",
+		    "{s:i, s:s, s:s, s:s, s:s}", "pid", (int)getpid(),
+		    "mode", modes[agent->needs.mode], "remote",
 		    agent->needs.settings->url, "phase", phase_text(agent),
 		    "version", CKPTSYNC_VERSION));
 	} else if (strcmp(word, "push") == 0) {

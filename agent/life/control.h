@@ -9,13 +9,14 @@ struct loop;
 /*
  * The control socket: how other commands of the same user talk to the agent
  * of a directory.  One JSON object a line.  A request is {"request": word,
- * ...}; the answer is any number of objects with an "event", the last of which is
+ * ...}; the answer is any number of objects with an "event", the last of which
+ * is
  *
  *	{"event": "end", "class": exit code, "message": text}
  *
  * after which the agent closes the connection.  Requests of this version:
- * "hello" (its end has "pid", "remote" and "phase") and "push" (with "remote",
- * which must be the agent's; events as report.h says).
+ * "hello" (its end has "pid", "mode", "remote" and "phase") and "push" (with
+ * "remote", which must be the agent's; events as report.h says).
  */
 
 #define CONTROL_LINE_MAXIMUM 65536

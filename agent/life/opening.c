@@ -15,8 +15,10 @@
 #include "store/truth.h"
 #include "store/writer.h"
 
-/* For a store to answer at the start, and how much of it is read. */
+/* For a store to answer at the start; at least as long as a clear fault needs
+ * to show.  And how much of it is read. */
 #define KNOCK_MAXIMUM (20 * CLOCK_SECOND)
+#define KNOCK_MINIMUM (3 * CLOCK_SECOND)
 #define KNOCK_SIZE_MAXIMUM 65536
 
 /* A role or a policy that was just attached takes a while to be seen. */
@@ -75,15 +77,18 @@ take_over(struct start *start, struct error *error)
 static int
 knock(struct start *start, uint64_t until, struct error *error)
 {
-	uint64_t deadline = clock_monotonic() + KNOCK_MAXIMUM;
+	uint64_t now = clock_monotonic(), deadline = now + KNOCK_MAXIMUM;
 	struct buffer buffer;
 	int result;
 
 	if (start->result->backend->local)
 		return 0;
+	if (deadline > until)
+		deadline = until > now + KNOCK_MINIMUM ? until :
+		    now + KNOCK_MINIMUM;
 	buffer_init(&buffer, KNOCK_SIZE_MAXIMUM);
 	result = backend_get(start->result->backend, KEY_FORMAT, &buffer,
-	    deadline < until ? deadline : until, error);
+	    deadline, error);
 	buffer_free(&buffer);
 	if (result != 0 && error->cause == CAUSE_NOT_FOUND) {
 		error_clear(error);

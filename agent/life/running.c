@@ -1,47 +1,92 @@
 #include "life/running.h"
 
+#include <string.h>
+
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "life/control.h"
 #include "life/place.h"
 #include "life/settings.h"
 
-/* Ask the agent that runs who it is. */
-static void
-name_the_other(const struct place *place, struct error *error)
+/* How long an agent may hold its lock without listening: it is starting or
+ * ending. */
+#define MOMENT (10 * CLOCK_SECOND)
+
+/* Ask the agent that runs who it is; NULL when it does not answer. */
+static json_t *
+ask(const struct place *place)
 {
 	struct error ignored = ERROR_INIT;
 	json_t *request, *answer = NULL;
-	const char *remote;
-	uint64_t pid;
 
 	if ((request = json_pack("{s:s}", "request", "hello")) != NULL)
 		answer = control_ask(place_socket(place), request, NULL, NULL,
 		    &ignored);
 	json_decref(request);
+	return answer;
+}
+
+static void
+name_the_other(const struct place *place, const json_t *answer,
+    struct error *error)
+{
+	const char *remote;
+	uint64_t pid;
+
 	if (answer != NULL && json_get_u64(answer, "pid", &pid) == 0 &&
 	    (remote = json_get_text(answer, "remote")) != NULL)
 		error_set(error, ERROR_FAILED, CAUSE_EXISTS,
 		    place_folder(place), "an agent (process %llu) already "
 		    "keeps this directory in %s",
 		    (unsigned long long)pid, remote);
-	json_decref(answer);
 	error_cure(error, "there is one agent a directory; `ckptsync push` "
 	    "asks it to make everything durable now");
+}
+
+/* Whether the one that holds the lock will be gone soon by itself. */
+static bool
+is_passing(const json_t *answer, uint64_t silent_until)
+{
+	const char *mode = answer == NULL ? NULL :
+	    json_get_text(answer, "mode");
+
+	if (answer == NULL)
+		return clock_monotonic() < silent_until;
+	return mode != NULL && strcmp(mode, "push") == 0;
 }
 
 struct place *
 running_lock(const struct settings *settings, struct error *error)
 {
+	uint64_t silent_until = clock_monotonic() + MOMENT;
 	struct place *place;
+	json_t *answer;
+	bool passing, told = false;
 
 	if ((place = place_new(settings->folder, settings->socket,
 	    error)) == NULL)
 		return NULL;
-	if (place_lock(place, error) == 0)
-		return place;
-	if (error->cause == CAUSE_EXISTS)
-		name_the_other(place, error);
-	place_free(place);
-	return NULL;
+	while (place_lock(place, error) != 0) {
+		passing = false;
+		if (error->cause == CAUSE_EXISTS) {
+			answer = ask(place);
+			passing = is_passing(answer, silent_until);
+			if (!passing)
+				name_the_other(place, answer, error);
+			json_decref(answer);
+		}
+		if (!passing) {
+			place_free(place);
+			return NULL;
+		}
+		if (!told)
+			log_line(LOG_INFO, "lock_taken", "waiting for a push "
+			    "of this directory to end");
+		told = true;
+		clock_sleep(CLOCK_SECOND / 10);
+	}
+	error_clear(error);
+	return place;
 }

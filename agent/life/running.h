@@ -8,8 +8,8 @@ struct settings;
 /**
  * running_lock(settings, error):
  * The place of the directory, locked for this process, which becomes its
- * agent.  NULL with CAUSE_EXISTS when there is an agent already; the message
- * says which.
+ * agent.  A push that runs there is waited for.  NULL with CAUSE_EXISTS when
+ * there is an agent already; the message says which.
  */
 struct place *running_lock(const struct settings *settings,
     struct error *error);

@@ -218,6 +218,17 @@ class Answers(kit.Case):
         self.assertIn(f"process {life.child.pid}", done.err)
         self.assertIn(self.remote, done.err)
 
+    def test_a_run_waits_for_a_push_to_end(self):
+        self.save(NAME, 1, size=8 << 20)
+        push = self.start("push", "--limit-rate", "4MiB", self.folder,
+                          self.remote)
+        push.event("complete")
+        done = self.run_program("run", self.folder, self.remote, "--",
+                                "true")
+        self.assertEqual(push.wait(), 0, str(push))
+        self.assertIn("waiting for a push", done.err)
+        self.assertNotIn("already", done.err.replace("durable already", ""))
+
     def test_a_push_for_another_remote_is_refused(self):
         self.agent()
         done = self.run_program("push", self.folder,
