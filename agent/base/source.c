@@ -22,6 +22,18 @@ source_read(const struct source *source, uint64_t offset, void *data,
 	return source->read_at(source->context, offset, data, length, error);
 }
 
+size_t
+source_step(const struct source *source, uint64_t offset, size_t length)
+{
+	uint64_t edge;
+
+	if (source->find_edge == NULL)
+		return length;
+	edge = source->find_edge(source->context, offset);
+	assert(edge > offset);
+	return edge - offset < length ? (size_t)(edge - offset) : length;
+}
+
 static int
 read_file_at(void *context, uint64_t offset, void *data, size_t length,
     struct error *error)

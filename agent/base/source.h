@@ -31,6 +31,13 @@ struct source {
 	 * zeros are never named.  NULL: never known.
 	 */
 	int (*find_hole)(void *context, uint64_t offset, uint64_t *start);
+
+	/*
+	 * Behind which byte it costs more to read on from ${offset}: what lies
+	 * before comes together from a remote, what lies behind is another,
+	 * perhaps large, piece.  NULL: nowhere.
+	 */
+	uint64_t (*find_edge)(void *context, uint64_t offset);
 	void *context;
 	const char *name;	/* for messages */
 };
@@ -42,6 +49,14 @@ struct source {
  */
 int source_read(const struct source *source, uint64_t offset, void *data,
     size_t length, struct error *error);
+
+/**
+ * source_step(source, offset, length):
+ * How many of the ${length} (> 0) bytes at ${offset} to read first when it is
+ * not sure that all are needed; at least 1.
+ */
+size_t source_step(const struct source *source, uint64_t offset,
+    size_t length);
 
 /* An open file as a source: `context` is a pointer to this. */
 struct source_file {

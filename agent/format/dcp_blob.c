@@ -35,15 +35,21 @@ damaged(struct error *error, const char *what)
 	    "its part of a tensor %s", what);
 }
 
-/* The first bytes of the blob, *${size} of them, from the window. */
+/*
+ * The first bytes of the blob, *${size} of them, from the window; with
+ * ${sparing} no more than what comes together.
+ */
 static const char *
 read_head(struct dcp_blob_reader *reader, const struct source *source,
-    uint64_t offset, uint64_t length, size_t *size, struct error *error)
+    uint64_t offset, uint64_t length, bool sparing, size_t *size,
+    struct error *error)
 {
 	uint64_t left = source->size - offset, wanted = length;
 
 	if (wanted > HEAD_SIZE)
 		wanted = HEAD_SIZE;
+	if (sparing && wanted > 0)
+		wanted = source_step(source, offset, (size_t)wanted);
 	if (reader->source != source || offset < reader->start ||
 	    offset + wanted > reader->start + reader->length) {
 		size_t part = length < SMALL_SIZE ? DCP_BLOB_WINDOW :
@@ -51,6 +57,8 @@ read_head(struct dcp_blob_reader *reader, const struct source *source,
 
 		if (part > left)
 			part = (size_t)left;
+		if (sparing && part > 0)
+			part = source_step(source, offset, part);
 		reader->source = NULL;
 		if (source_read(source, offset, reader->data, part,
 		    error) != 0)
@@ -215,16 +223,22 @@ dcp_blob_locate(struct dcp_blob_reader *reader, const struct source *source,
     uint64_t offset, uint64_t length, const struct tensor *tensor,
     uint64_t *place, struct error *error)
 {
-	size_t size;
+	size_t size = 0, before;
 	const char *head;
-	int result;
+	int result = 0;
 
 	if (offset > source->size || length > source->size - offset)
 		return damaged(error, "reaches past the end of its file");
-	head = read_head(reader, source, offset, length, &size, error);
-	if (head == NULL)
-		return -1;
-	result = locate_in_head(head, size, length, tensor, place, error);
+	for (int sparing = 1; sparing >= 0 && result == 0; sparing--) {
+		before = size;
+		head = read_head(reader, source, offset, length, sparing == 1,
+		    &size, error);
+		if (head == NULL)
+			return -1;
+		if (size > before)
+			result = locate_in_head(head, size, length, tensor,
+			    place, error);
+	}
 	if (result == 0 && locate_in_zip(source, offset, length, tensor,
 	    place, error) != 0)
 		return -1;

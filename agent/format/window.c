@@ -19,6 +19,9 @@ fill(struct window *window, struct error *error)
 	uint64_t left = window_left(window);
 	size_t length = left < WINDOW_SIZE ? (size_t)left : WINDOW_SIZE;
 
+	/* Nobody knows how much of it is needed. */
+	if (length > 0)
+		length = source_step(window->source, window->at, length);
 	if (source_read(window->source, window->at, window->data, length,
 	    error) != 0) {
 		window->failed = true;

@@ -235,6 +235,26 @@ choose(struct remote_file *file, uint64_t offset, uint64_t end,
 	file->last = *stop;
 }
 
+/* Small pieces that follow each other come together. */
+static uint64_t
+find_edge(void *context, uint64_t offset)
+{
+	struct remote_file *file = context;
+	size_t count = file->set->manifest->entries[file->entry].extent_count;
+	struct error error = ERROR_INIT;
+	uint64_t edge;
+	size_t i;
+
+	if (offset >= file->source.size || find_starts(file, &error) == -1)
+		return UINT64_MAX;
+	i = find_extent(file, offset);
+	edge = file->starts[++i];
+	while (i < count && edge - offset < AHEAD_MAXIMUM &&
+	    file->starts[i + 1] - file->starts[i] <= AHEAD_PIECE)
+		edge = file->starts[++i];
+	return edge;
+}
+
 static int
 read_at(void *context, uint64_t offset, void *data, size_t length,
     struct error *error)
@@ -298,6 +318,7 @@ remote_file_set_new(struct backend *backend, const struct manifest *manifest,
 		file->source = (struct source){
 			.size = manifest->entries[i].size,
 			.read_at = read_at,
+			.find_edge = find_edge,
 			.context = file,
 			.name = manifest->entries[i].path
 		};
