@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/queue.h"
 #include "kit/kit.h"
 #include "store/backend.h"
 
@@ -18,29 +19,73 @@ load_bytes(const struct load *load, size_t number, char data[LOAD_CHUNK])
 	kit_random(data, LOAD_CHUNK, seed);
 }
 
+/* One chunk on its way. */
+struct parcel {
+	struct backend_request request;
+	struct source_memory memory;
+	struct source body;
+	char data[LOAD_CHUNK], key[KEY_SIZE];
+};
+
+static void
+arrive(struct backend_request *request)
+{
+	assert_int_equal(queue_put(request->context, request), 0);
+}
+
+/* Send chunk ${number} unless it is there already.  Return whether it was. */
+static bool
+send_one(struct backend *backend, struct writer *writer, uint64_t attempt,
+    const struct load *load, size_t number, struct parcel *parcel,
+    struct queue *arrived)
+{
+	uint8_t digest[SHA256_SIZE];
+	struct writer_place place;
+
+	load_bytes(load, number, parcel->data);
+	sha256_of(parcel->data, LOAD_CHUNK, digest);
+	if (writer_find(writer, attempt, digest, LOAD_CHUNK, &place))
+		return false;
+	parcel->memory = (struct source_memory){ parcel->data, LOAD_CHUNK };
+	parcel->body = source_from_memory(&parcel->memory);
+	parcel->request = (struct backend_request){ .operation = BACKEND_PUT,
+		.key = writer_chunk_key(writer, attempt, digest, parcel->key),
+		.body = &parcel->body, .length = LOAD_CHUNK, .done = arrive,
+		.context = arrived };
+	memcpy(parcel->request.sha256, digest, SHA256_SIZE);
+	backend_submit(backend, &parcel->request);
+	return true;
+}
+
 int
 load_send(struct backend *backend, struct writer *writer, uint64_t attempt,
     const struct load *load, size_t limit, size_t *sent, struct error *error)
 {
-	char data[LOAD_CHUNK], key[KEY_SIZE];
-	uint8_t digest[SHA256_SIZE];
-	struct writer_place place;
+	struct parcel *parcels = calloc(load->chunks + 1, sizeof(*parcels));
+	struct queue *arrived = queue_new(load->chunks + 1, error);
+	struct backend_request *request;
+	int result = 0;
 	size_t i;
 
+	assert_non_null(parcels);
+	assert_non_null(arrived);
 	*sent = 0;
-	for (i = 0; i < load->chunks && i < limit; i++) {
-		load_bytes(load, i, data);
-		sha256_of(data, sizeof(data), digest);
-		if (writer_find(writer, attempt, digest, sizeof(data), &place))
+	for (i = 0; i < load->chunks && i < limit; i++)
+		*sent += send_one(backend, writer, attempt, load, i,
+		    &parcels[i], arrived);
+	for (i = 0; i < *sent; i++) {
+		request = queue_take(arrived, CLOCK_NEVER);
+		if (request->error.class == ERROR_NONE) {
+			assert_int_equal(writer_stored(writer, attempt,
+			    request->sha256, LOAD_CHUNK), 0);
 			continue;
-		++*sent;
-		if (backend_put(backend, writer_chunk_key(writer, attempt,
-		    digest, key), data, sizeof(data), 0, error) != 0)
-			return -1;
-		assert_int_equal(writer_stored(writer, attempt, digest,
-		    sizeof(data)), 0);
+		}
+		*error = request->error;
+		result = -1;
 	}
-	return 0;
+	queue_free(arrived);
+	free(parcels);
+	return result;
 }
 
 static char *
