@@ -27,6 +27,12 @@ static const char *const first_parts[] = { "model", "module", "state_dict",
 	"rng_state", "rng", "opt_param_scheduler", "lr_scheduler",
 	"lr_schedulers", "scheduler", "dataloader", "train_state" };
 
+/*
+ * A chunk takes some 1 KiB as a graph, and a model with its optimizer on a
+ * hundred GPUs has hundreds of thousands of them.
+ */
+#define MEMORY_MAXIMUM (UINT64_C(768) << 20)
+
 #define COUNT(row) (sizeof(row) / sizeof((row)[0]))
 
 static int
@@ -458,7 +464,7 @@ dcp_metadata_read(const struct source *source, struct dcp_metadata *metadata,
 	if (window == NULL)
 		return no_memory(error);
 	window_init(window, source, 0, source->size);
-	metadata->pickle = pickle_read(window, error);
+	metadata->pickle = pickle_read_within(window, MEMORY_MAXIMUM, error);
 	free(window);
 	if (metadata->pickle == NULL)
 		return error_prefix(error, ".metadata");

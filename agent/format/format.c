@@ -11,6 +11,7 @@
 #include "format/legacy.h"
 #include "format/report.h"
 #include "format/safetensors.h"
+#include "format/shard.h"
 #include "format/tar.h"
 #include "format/torch.h"
 
@@ -160,6 +161,8 @@ inspect_content(const struct look *look, struct error *error)
 		return safetensors_inspect(look->source, look->report, error);
 	if (claims_kind(look, FORMAT_JSON))
 		return json_text_inspect(look->source, look->report, error);
+	if (look->shard && starts_with(look, "PK\3\4", 4))
+		return shard_inspect(look->source, look->report, error);
 	/* The end of an empty zip may be all of it: PK\5\6. */
 	if (!look->shard && (starts_with(look, "PK\3\4", 4) ||
 	    starts_with(look, "PK\5\6", 4)))

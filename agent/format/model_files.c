@@ -293,7 +293,8 @@ check_ranks(const struct model_file *files, const struct model_plan *plan,
 	return 0;
 }
 
-/* The weights of one content among several files. */
+/* The weights of one content among several files; ${all}: also in folders
+ * that most often hold other things. */
 static int
 plan_content(const struct model_file *files, size_t count,
     enum model_content wanted, bool all, struct model_plan *plan,
@@ -304,8 +305,9 @@ plan_content(const struct model_file *files, size_t count,
 
 		if (!matches(weight_files, COUNT(weight_files),
 		    path_base(files[i].path)) ||
-		    (!all && !model_choose_file(files[i].path)) ||
-		    fnmatch("*optim*", path_base(files[i].path), 0) == 0)
+		    matches(other_files, COUNT(other_files),
+		    path_base(files[i].path)) ||
+		    (!all && !model_choose_file(files[i].path)))
 			continue;
 		if (model_files_content(files[i].source, &content,
 		    error) != 0)

@@ -449,7 +449,8 @@ run(struct machine *machine)
 }
 
 struct pickle *
-pickle_read(struct window *window, struct error *error)
+pickle_read_within(struct window *window, uint64_t memory,
+    struct error *error)
 {
 	struct machine machine = { .window = window, .error = error };
 	int result = -1;
@@ -461,7 +462,7 @@ pickle_read(struct window *window, struct error *error)
 		    "out of memory for a pickle");
 		goto done;
 	}
-	arena_init(&machine.pickle->arena, PICKLE_MEMORY_MAXIMUM);
+	arena_init(&machine.pickle->arena, memory);
 	machine.arena = &machine.pickle->arena;
 	/* So that the place of no nodes is no NULL. */
 	result = stack_reserve(&machine.stack, 1, PICKLE_STACK_MAXIMUM, error);
@@ -476,6 +477,12 @@ done:
 		return machine.pickle;
 	pickle_free(machine.pickle);
 	return NULL;
+}
+
+struct pickle *
+pickle_read(struct window *window, struct error *error)
+{
+	return pickle_read_within(window, PICKLE_MEMORY_MAXIMUM, error);
 }
 
 const struct pickle_node *

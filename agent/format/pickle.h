@@ -73,6 +73,14 @@ struct pickle;
 struct pickle *pickle_read(struct window *window, struct error *error);
 
 /**
+ * pickle_read_within(window, memory, error):
+ * As pickle_read, but with ${memory} bytes for nodes and texts instead of
+ * PICKLE_MEMORY_MAXIMUM.
+ */
+struct pickle *pickle_read_within(struct window *window, uint64_t memory,
+    struct error *error);
+
+/**
  * pickle_root(pickle):
  * What it stands for; the pickle's.
  */

@@ -18,7 +18,6 @@ import h5py
 import numpy as np
 import torch
 
-os.chdir(os.path.dirname(os.path.abspath(__file__)))
 torch.manual_seed(1)
 
 
@@ -160,7 +159,9 @@ def other_files():
             "c": "model-00001-of-00002.safetensors"}}, out, indent=2)
 
 
-torch_files()
-current_file("torch-2.4.pt", True)
-current_file("torch-2.8.pt", False)
-other_files()
+if __name__ == "__main__":
+    os.chdir(os.path.dirname(os.path.abspath(__file__)))
+    torch_files()
+    current_file("torch-2.4.pt", True)
+    current_file("torch-2.8.pt", False)
+    other_files()
