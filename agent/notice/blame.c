@@ -7,6 +7,10 @@
 #include "notice/asker.h"
 #include "notice/sight.h"
 
+/*
+ * What a connect says at once is this machine's own doing: EACCES for a
+ * "prohibit" route, EINVAL for a "blackhole", EPERM for a firewall.
+ */
 static void
 blame_route(struct sight *sight, const struct request *request)
 {
@@ -61,7 +65,7 @@ blame_request(struct sight *sight, const struct request *request)
 		blame_garbled(sight, request->url);
 	else if (request->status != 0)
 		blame_status(sight, request);
-	else if (number == EACCES || number == EPERM ||
+	else if (number == EACCES || number == EPERM || number == EINVAL ||
 	    number == ENETUNREACH || number == EHOSTUNREACH)
 		blame_route(sight, request);
 	else

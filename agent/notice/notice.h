@@ -50,14 +50,21 @@ enum notice_kind {
 	NOTICE_BLIND,		/* they cannot: error says why and what to do */
 	NOTICE_HINT,		/* rebalance, maintenance far away: upload sooner */
 	NOTICE_DEADLINE,	/* this machine goes at `deadline` */
-	NOTICE_WITHDRAWN	/* the notice with `id` is gone (Azure) */
+	NOTICE_WITHDRAWN	/* the notice with `id` is gone: taken back, or
+				 * the machine has outlived it */
 };
 
 struct notice {
 	enum notice_kind kind;
-	char source[32];	/* "aws spot", "google preempted", "azure Preempt" */
+	char source[32];	/* "aws spot", "google preempted", "azure Preempt";
+				 * SEEING, BLIND: the cloud, "aws" */
 	char id[96];		/* the same notice keeps its id */
-	char reason[160];	/* for people: "terminate", "Preempt by Platform" */
+	char reason[160];	/* for people: "terminate", "Preempt by Platform";
+				 * BLIND: the cause in a word or two, one of
+				 * "blocked", "garbled", "hidden", "hop limit",
+				 * "no cloud", "not started", "refused",
+				 * "silent", "silent cloud", "switched off",
+				 * "unwell" */
 	uint64_t deadline;	/* DEADLINE: clock_monotonic(), turned from a wall
 				 * time once, when first seen, and bounded to
 				 * 0..15 min from then */
