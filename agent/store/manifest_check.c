@@ -167,6 +167,10 @@ check_entry(const struct check *check, const struct manifest_entry *entry)
 	if (entry->path == NULL || !path_is_harmless(entry->path))
 		return damaged(check, "\"%s\" is not a harmless path",
 		    entry->path ? entry->path : "");
+	/* There a restore stages its files; no watcher ever sees them. */
+	if (strncmp(entry->path, ".ckptsync-", 10) == 0)
+		return damaged(check, "\"%s\" is not a harmless path: it is "
+		    "one of our own", entry->path);
 	if ((entry->mode & ~(mode_t)07777) != 0)
 		return damaged(check, "%s: mode %o", entry->path,
 		    (unsigned)entry->mode);

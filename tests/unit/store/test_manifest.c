@@ -317,6 +317,7 @@ static const struct change changes[] = {
 	{ "entries/1/path", "\"a/../../b\"", "not a harmless path" },
 	{ "entries/1/path", "\"\"", "not a harmless path" },
 	{ "entries/1/path", "\"a//b\"", "not a harmless path" },
+	{ "entries/1/path", "\".ckptsync-restore-1/x\"", "one of our own" },
 	{ "entries/1/path", "\"a\\u0000b\"", "\\u0000 is not allowed" },
 	{ "entries/1/path", "7", "path" },
 	{ "entries/1/path", NULL, "path" },
