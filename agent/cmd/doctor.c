@@ -157,7 +157,6 @@ command_doctor(const struct options *options)
 		print_places(options);
 	result = checkup_run(&options->settings, tell, &tally, &error);
 	if (result > 0) {
-		fprintf(stderr, "ckptsync doctor: interrupted\n");
 		signal(result, SIG_DFL);
 		raise(result);
 	}

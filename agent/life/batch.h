@@ -1,8 +1,6 @@
 #ifndef LIFE_BATCH_H
 #define LIFE_BATCH_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,12 +16,11 @@ struct batch_item {
 };
 
 /**
- * batch_run(backend, items, count, stop):
- * Submit ${count} PUTs or DELETEs at once and wait until all have ended.  When
- * ${stop} (may be NULL) gets true they are cancelled.
+ * batch_run(backend, items, count):
+ * Submit ${count} PUTs or DELETEs at once and wait until all have ended.
  */
 void batch_run(struct backend *backend, struct batch_item *items,
-    size_t count, const atomic_bool *stop);
+    size_t count);
 
 /**
  * batch_failure(items, count):

@@ -12,17 +12,18 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "life/checkup_private.h"
 #include "life/settings.h"
 #include "life/thread.h"
 
 /* How long the remote's part may clean up after a signal. */
-#define LEAVE_TIME (10 * CLOCK_SECOND)
+#define LEAVE_TIME (20 * CLOCK_SECOND)
 
 /* In the order in which they are told. */
 static const struct checkup_row rows[CHECKUP_PARTS] = {
 	{ "directory", 15 * CLOCK_SECOND, checkup_folder },
-	{ "remote", 26 * CLOCK_SECOND, checkup_store },
+	{ "remote", 28 * CLOCK_SECOND, checkup_store },
 	{ "notices", 15 * CLOCK_SECOND, checkup_notices },
 };
 
@@ -271,8 +272,11 @@ attend_all(struct checkup *checkup, int signals, checkup_tell tell,
 
 	for (int i = 0; i < CHECKUP_PARTS && signal == 0; i++)
 		signal = attend(&checkup->parts[i], signals, tell, context);
-	if (signal != 0)
+	if (signal != 0) {
+		log_line(LOG_WARNING, "interrupted",
+		    "interrupted; deleting what was written");
 		return signal;
+	}
 	pthread_mutex_lock(&checkup->lock);
 	facts = checkup->facts;
 	pthread_mutex_unlock(&checkup->lock);

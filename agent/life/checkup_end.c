@@ -112,13 +112,13 @@ static const struct platform {
 };
 
 static const struct platform *
-find_platform(void)
+find_platform(bool by_file)
 {
 	for (size_t i = 0; i < sizeof(platforms) / sizeof(platforms[0]); i++) {
 		const char *name = platforms[i].variable;
 
-		if (*name == '/' ? access(name, F_OK) == 0 :
-		    getenv(name) != NULL)
+		if ((*name == '/') == by_file && (by_file ?
+		    access(name, F_OK) == 0 : getenv(name) != NULL))
 			return &platforms[i];
 	}
 	return NULL;
@@ -162,15 +162,19 @@ static void
 check_stop(const struct listener *listener, const struct settings *settings,
     const struct checkup_facts *facts)
 {
-	const struct platform *platform = find_platform();
+	const struct platform *platform = find_platform(false);
 	struct finding finding = FINDING_INIT;
 	struct manager manager;
+	bool of_systemd = platform == NULL && manager_find(&manager) == 0;
 
+	/* Slurm's daemon may be a service; a container's may not be seen. */
+	if (platform == NULL && !of_systemd)
+		platform = find_platform(true);
 	if (platform != NULL) {
 		say_platform(listener, platform, settings, facts);
 		return;
 	}
-	if (manager_find(&manager) != 0) {
+	if (!of_systemd) {
 		leave_out(listener, "stop_time", "this is no service of "
 		    "systemd; to check one, let it run doctor (ExecStartPre=)");
 		return;

@@ -22,14 +22,19 @@
 /* How many notes of a view are told one by one. */
 #define NOTES 3
 
-/* A number in a file of /proc/sys; 0 when it cannot be read. */
+/* The value of a sysctl; UINT64_MAX when it cannot be read. */
 static uint64_t
-read_limit(const char *path)
+read_limit(const char *name)
 {
 	struct error ignored = ERROR_INIT;
+	uint64_t number = UINT64_MAX;
 	struct buffer text;
-	uint64_t number = 0;
+	char path[128];
 
+	snprintf(path, sizeof(path), "/proc/sys/%s", name);
+	for (char *at = path; *at != '\0'; at++)
+		if (*at == '.')
+			*at = '/';
 	buffer_init(&text, 64);
 	if (path_read_at(AT_FDCWD, path, &text, &ignored) == 0)
 		number = strtoull(buffer_text(&text), NULL, 10);
@@ -41,19 +46,10 @@ read_limit(const char *path)
 static uint64_t
 smaller_limit(const char *system, const char *space, const char **name)
 {
-	char path[128];
-	uint64_t limits[2];
+	uint64_t of_system = read_limit(system), of_space = read_limit(space);
 
-	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "/proc/sys/%s", i == 0 ? system :
-		    space);
-		for (char *at = path; *at != '\0'; at++)
-			if (*at == '.')
-				*at = '/';
-		limits[i] = read_limit(path);
-	}
-	*name = limits[1] != 0 && limits[1] < limits[0] ? space : system;
-	return *name == space ? limits[1] : limits[0];
+	*name = of_space < of_system ? space : system;
+	return of_space < of_system ? of_space : of_system;
 }
 
 static void

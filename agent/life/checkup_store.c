@@ -272,8 +272,10 @@ checkup_store(struct checkup_part *part)
 		return;
 	}
 	if (reach(part, backend) == 0) {
-		checkup_trial(part, backend);
-		if (!atomic_load(&part->checkup->stop))
+		if (!checkup_trial(part, backend))
+			checkup_left_out(part, "contents",
+			    "these keys cannot read or list");
+		else if (!atomic_load(&part->checkup->stop))
 			look_inside(part, backend);
 	} else {
 		leave_out_rest(part, "the remote cannot be used");

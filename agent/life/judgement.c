@@ -202,7 +202,7 @@ judgement_watches(struct finding *finding, size_t folders,
 
 	if (refused != 0) {
 		tell_refused(finding, folders, limits, refused, wanted);
-	} else if (limits->watches > 0 && folders > limits->watches / 2) {
+	} else if (folders > limits->watches / 2) {
 		finding_set(finding, FINDING_HINT, "inotify", "%zu "
 		    "directories are watched, and %s is %" PRIu64 " for all "
 		    "programs of this user", folders, limits->watches_name,
@@ -211,14 +211,19 @@ judgement_watches(struct finding *finding, size_t folders,
 		    "sysctl %s=%" PRIu64, limits->watches_name, wanted);
 	} else {
 		finding_set(finding, FINDING_OK, "inotify",
-		    "%zu director%s watched; the limits are %" PRIu64
-		    " watches and %" PRIu64 " instances", folders,
-		    folders == 1 ? "y" : "ies", limits->watches,
-		    limits->instances);
+		    "%zu director%s watched", folders,
+		    folders == 1 ? "y" : "ies");
+		if (limits->watches != UINT64_MAX)
+			finding_add(finding, ", %" PRIu64 " are allowed",
+			    limits->watches);
 	}
 	finding_fact(finding, "directories", integer(folders));
-	finding_fact(finding, "max_watches", integer(limits->watches));
-	finding_fact(finding, "max_instances", integer(limits->instances));
+	if (limits->watches != UINT64_MAX)
+		finding_fact(finding, "max_watches",
+		    integer(limits->watches));
+	if (limits->instances != UINT64_MAX)
+		finding_fact(finding, "max_instances",
+		    integer(limits->instances));
 }
 
 void

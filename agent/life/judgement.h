@@ -43,7 +43,7 @@ void judgement_credentials(struct finding *finding,
 /* What the kernel allows a user, and the names of its sysctls. */
 struct judgement_limits {
 	const char *watches_name;
-	uint64_t watches;	/* 0: not known */
+	uint64_t watches;	/* UINT64_MAX: not known */
 	const char *instances_name;
 	uint64_t instances;
 };

@@ -24,6 +24,7 @@ struct trial {
 	const atomic_bool *stop;	/* the user has had enough */
 	char prefix[40];		/* of all keys of this trial */
 	size_t count;			/* keys given so far */
+	bool unanswered;		/* a PUT was, which may still work */
 };
 
 /**
@@ -72,8 +73,10 @@ struct trial_speed {
 /**
  * trial_speed(trial, time, speed, error):
  * Send at most 33 MiB of random bytes, as many requests at once as an upload,
- * for at most ${time}.  Only acknowledged objects count.  Return 0, or -1 when
- * a request failed for another reason than the time.
+ * for about ${time}; then wait at most as long again for the answers to what
+ * was begun, also when trial->stop was set: what is cut off could still take
+ * effect.  Only acknowledged objects count.  Return 0, or -1 when a request
+ * failed for another reason than the time.
  */
 int trial_speed(struct trial *trial, uint64_t time, struct trial_speed *speed,
     struct error *error);

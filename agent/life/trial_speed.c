@@ -26,7 +26,8 @@
 struct sending {
 	struct trial *trial;
 	unsigned char *bytes;
-	uint64_t deadline;
+	uint64_t end;		/* until when waves begin */
+	uint64_t deadline;	/* of requests */
 	uint64_t sent;		/* acknowledged */
 	uint64_t time;		/* that this took, without hashing */
 	bool late;		/* the time was over */
@@ -61,9 +62,9 @@ take_wave(struct sending *sending, const struct batch_item *items,
 			sending->sent += request->length;
 			if (items[i].ended > ended)
 				ended = items[i].ended;
-		} else if (items[i].ended + SLACK >= sending->deadline ||
-		    atomic_load(sending->trial->stop)) {
+		} else if (items[i].ended + SLACK >= sending->deadline) {
 			sending->late = true;
+			sending->trial->unanswered = true;
 		} else if (result == 0) {
 			*error = request->error;
 			result = -1;
@@ -98,8 +99,7 @@ send_wave(struct sending *sending, size_t size, struct error *error)
 		sha256_of(memory[count].data, size, request->sha256);
 	}
 	began = clock_monotonic();
-	batch_run(sending->trial->backend, items, count,
-	    sending->trial->stop);
+	batch_run(sending->trial->backend, items, count);
 	return take_wave(sending, items, count, began, error);
 }
 
@@ -115,11 +115,17 @@ choose_size(uint64_t bytes, uint64_t time, uint64_t left)
 	return size <= SMALLEST ? SMALLEST : (size_t)size;
 }
 
+static bool
+is_over(const struct sending *sending)
+{
+	return sending->late || clock_monotonic() >= sending->end ||
+	    atomic_load(sending->trial->stop);
+}
+
 static int
 measure(struct sending *sending, struct trial_speed *speed,
     struct error *error)
 {
-	uint64_t now;
 	size_t size;
 
 	/* The first wave opens the connections, and says how much to send. */
@@ -127,14 +133,13 @@ measure(struct sending *sending, struct trial_speed *speed,
 		return -1;
 	speed->bytes = sending->sent;
 	speed->time = sending->time;
-	now = clock_monotonic();
-	if (sending->late || now >= sending->deadline)
+	if (is_over(sending))
 		return 0;
 	size = choose_size(sending->sent, sending->time,
-	    sending->deadline - now);
+	    sending->end - clock_monotonic());
 	sending->sent = sending->time = 0;
-	for (int i = 0; i < WAVES && sending->sent < ALL && !sending->late &&
-	    clock_monotonic() < sending->deadline; i++)
+	for (int i = 0; i < WAVES && sending->sent < ALL &&
+	    !is_over(sending); i++)
 		if (send_wave(sending, size, error) != 0)
 			return -1;
 	if (sending->sent > 0) {
@@ -148,8 +153,9 @@ int
 trial_speed(struct trial *trial, uint64_t time, struct trial_speed *speed,
     struct error *error)
 {
-	struct sending sending = { .trial = trial,
-	    .deadline = clock_monotonic() + time };
+	uint64_t now = clock_monotonic();
+	struct sending sending = { .trial = trial, .end = now + time,
+	    .deadline = now + 2 * time };
 	size_t length = LARGEST + AT_ONCE * SHIFT;
 	int result;
 

@@ -156,12 +156,15 @@ watches_are_limited(void **state)
 	const struct judgement_limits limits = {
 	    .watches_name = "fs.inotify.max_user_watches", .watches = 100,
 	    .instances_name = "user.max_inotify_instances", .instances = 128 };
+	const struct judgement_limits unknown = { .watches_name = "w",
+	    .watches = UINT64_MAX, .instances_name = "i",
+	    .instances = UINT64_MAX };
 	struct finding finding = FINDING_INIT;
 
 	(void)state;
 	judgement_watches(&finding, 1, &limits, 0);
 	assert_int_equal(finding.state, FINDING_OK);
-	assert_says(&finding, "1 directory watched");
+	assert_says(&finding, "1 directory watched, 100 are allowed");
 	judgement_watches(&finding, 50, &limits, 0);
 	assert_int_equal(finding.state, FINDING_OK);
 	judgement_watches(&finding, 51, &limits, 0);
@@ -176,6 +179,9 @@ watches_are_limited(void **state)
 	judgement_watches(&finding, 5, &limits, JUDGEMENT_NO_INSTANCE);
 	assert_int_equal(finding.state, FINDING_WRONG);
 	assert_cures(&finding, "sysctl user.max_inotify_instances=1024");
+	judgement_watches(&finding, 5, &unknown, 0);
+	assert_int_equal(finding.state, FINDING_OK);
+	assert_null(json_object_get(finding.facts, "max_watches"));
 	judgement_watches(&finding, 5, &limits, ENOMEM);
 	assert_int_equal(finding.state, FINDING_WRONG);
 	assert_says(&finding, strerror(ENOMEM));
