@@ -210,11 +210,11 @@ say_ways(struct checkup_part *part, const struct view *view,
 	    "this file system";
 
 	if (view->blind) {
-		finding_set(&finding, FINDING_HINT, "inotify", "%s tells "
-		    "nothing of what other machines write: DIR is looked at "
-		    "every 2 s", type);
-		finding_cure(&finding, "nothing must be done; on a disk of "
-		    "this machine a checkpoint is seen at once");
+		finding_set(&finding, FINDING_HINT, "inotify", "on %s "
+		    "inotify does not tell of all that is written: DIR is "
+		    "looked at every 2 s", type);
+		finding_cure(&finding, "nothing has to be done; on a disk of "
+		    "this machine a checkpoint would be seen at once");
 		finding_fact(&finding, "directories",
 		    json_integer((json_int_t)view->folders));
 	} else {
@@ -222,15 +222,19 @@ say_ways(struct checkup_part *part, const struct view *view,
 		judgement_watches(&finding, view->folders, &limits, refused);
 	}
 	checkup_say(part, &finding);
-	if (view->leases) {
+	if (view->proof_count == 0) {
+		finding_set(&finding, FINDING_LEFT_OUT, "leases",
+		    "there is no checkpoint to try it on");
+	} else if (view->leases) {
 		finding_set(&finding, FINDING_OK, "leases", "whether "
 		    "somebody still writes a file can be seen");
 	} else {
 		finding_set(&finding, FINDING_HINT, "leases", "%s does not "
-		    "tell whether somebody still writes a file: it counts as "
-		    "complete when it was quiet for 10 s", type);
-		finding_cure(&finding, "nothing must be done; on a disk of "
-		    "this machine, and as the files' owner, it takes no wait");
+		    "tell us whether somebody still writes a file: it counts "
+		    "as complete when it was quiet for 10 s", type);
+		finding_cure(&finding, "nothing has to be done; on a disk of "
+		    "this machine, and as the files' owner, there is no such "
+		    "wait");
 	}
 	checkup_say(part, &finding);
 }

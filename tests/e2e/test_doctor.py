@@ -508,6 +508,19 @@ class Machine(Doctor):
         self.assertLessEqual(space["free_bytes"], 4 << 20)
         self.nothing_else_is_wrong(found, "space")
 
+    @unittest.skipUnless(shutil.which("bindfs"), "needs bindfs")
+    def test_a_file_system_that_tells_nothing(self):
+        self.save("last.safetensors", 1)
+        place = self.path("fuse")
+        os.mkdir(place)
+        if subprocess.run(["bindfs", self.folder, place], check=False,
+                          capture_output=True).returncode != 0:
+            self.skipTest("may not mount")
+        self.addCleanup(subprocess.run, ["umount", place], check=True)
+        found = self.doctor("--cloud", "none", place, expect=0)
+        self.only(found, "inotify", "hint", "fuse", "every 2 s")
+        self.only(found, "leases", "hint", "fuse", "quiet for 10 s")
+
     def test_a_directory_that_cannot_be_written(self):
         place = self.path("sealed")
         os.mkdir(place)
