@@ -143,7 +143,7 @@ take_mark(struct tracer *tracer, const struct pickle_opcode *opcode,
 static int
 combine_marked(struct tracer *tracer, const struct pickle_opcode *opcode)
 {
-	struct mark mark;
+	struct mark mark = { 0 };
 
 	if (take_mark(tracer, opcode, &mark) != 0)
 		return -1;
@@ -194,7 +194,7 @@ static int
 put_marked(struct tracer *tracer, bool pairs,
     const struct pickle_opcode *opcode)
 {
-	struct mark mark;
+	struct mark mark = { 0 };
 
 	if (take_mark(tracer, opcode, &mark) != 0)
 		return -1;
@@ -241,7 +241,7 @@ pop(struct tracer *tracer, const struct pickle_opcode *opcode)
 static int
 pop_mark(struct tracer *tracer, const struct pickle_opcode *opcode)
 {
-	struct mark mark;
+	struct mark mark = { 0 };
 
 	if (take_mark(tracer, opcode, &mark) != 0)
 		return -1;
