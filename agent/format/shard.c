@@ -108,7 +108,7 @@ walk(const struct source *source, struct format_report *report, bool *failed,
     struct error *error)
 {
 	struct slice slice = { source, 0 };
-	uint64_t size = source->size, start;
+	uint64_t size = source->size, start = 0;
 	unsigned count = 0;
 
 	while (size > 0) {
