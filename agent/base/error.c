@@ -99,7 +99,7 @@ begin(struct error *fresh, enum error_class class, enum error_cause cause,
 }
 
 int
-error_set(struct error *error, enum error_class class, enum error_cause cause,
+(error_set)(struct error *error, enum error_class class, enum error_cause cause,
     const char *object, const char *format, ...)
 {
 	struct error fresh;
@@ -139,7 +139,7 @@ static const struct meaning {
 };
 
 int
-error_set_errno(struct error *error, int number, const char *object,
+(error_set_errno)(struct error *error, int number, const char *object,
     const char *format, ...)
 {
 	struct error fresh;
@@ -173,7 +173,7 @@ error_set_errno(struct error *error, int number, const char *object,
 }
 
 int
-error_cure(struct error *error, const char *format, ...)
+(error_cure)(struct error *error, const char *format, ...)
 {
 	char cure[sizeof(error->cure)];
 	va_list arguments;
@@ -186,7 +186,7 @@ error_cure(struct error *error, const char *format, ...)
 }
 
 int
-error_prefix(struct error *error, const char *format, ...)
+(error_prefix)(struct error *error, const char *format, ...)
 {
 	char message[sizeof(error->message)];
 	size_t length;

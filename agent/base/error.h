@@ -91,6 +91,19 @@ int error_prefix(struct error *error, const char *format, ...)
  */
 void error_clear(struct error *error);
 
+/* So that the compiler, where it looks for values that were never set, sees
+ * what these return. */
+static inline int
+error_minus_one(int result)
+{
+	(void)result;
+	return -1;
+}
+#define error_set(...) error_minus_one(error_set(__VA_ARGS__))
+#define error_set_errno(...) error_minus_one(error_set_errno(__VA_ARGS__))
+#define error_cure(...) error_minus_one(error_cure(__VA_ARGS__))
+#define error_prefix(...) error_minus_one(error_prefix(__VA_ARGS__))
+
 /* Room for every text that error_text makes. */
 #define ERROR_TEXT_SIZE 1344
 
