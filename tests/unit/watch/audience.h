@@ -68,8 +68,8 @@ audience_await(struct watch *watch, enum watch_kind kind, const char *name,
 
 		if (audience_is(event, kind, name))
 			return event;
-		if (never >= 0 && event->checkpoint != NULL && audience_is(event, (enum watch_kind)never,
-		    name))
+		if (never >= 0 && event->checkpoint != NULL &&
+		    audience_is(event, (enum watch_kind)never, name))
 			fail_msg("%s: told kind %d: %s",
 			    event->checkpoint->name, never,
 			    event->checkpoint->reason);
