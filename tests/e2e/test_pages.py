@@ -66,8 +66,9 @@ class Pages(kit.Case):
     def test_every_command_is_in_the_man_page(self):
         page = kit.read(PAGE).decode()
         for command in commands():
-            self.assertIn(f"\n.Cm {command}\n", page)
-            self.assertIn(f"\n.It Cm {command}\n", page)
+            for line in f".Cm {command}", f".It Cm {command}":
+                with self.subTest(line):
+                    self.assertTrue(f"\n{line}\n" in page)
 
     def test_exit_statuses(self):
         """The man page's table is the one of base/error.h, plus 0."""
