@@ -99,7 +99,7 @@ class Places(kit.Case):
             "--mount", "--pid", "--fork", "--mount-proc", "sh", script,
             kit.PROGRAM, "run", self.folder, self.remote, "--", "sh", "-c",
             " ".join(self.save_script()[2:]) + f"; (sh -c 'sleep 0.2; "
-            f"echo $PPID >{orphan}' &) ; sleep 0.6; "
+            f"ps -o ppid= -p $$ >{orphan}' &) ; sleep 0.6; "
             "! ps -eo stat= | grep -q Z", program="unshare",
             environment=self.quiet_environment("/nonexistent"))
         self.assertEqual(kit.read(orphan).split(), [b"1"])
