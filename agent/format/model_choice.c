@@ -330,15 +330,23 @@ resolve(const struct key *node, const char *path, struct model_choice *choice)
 	return false;
 }
 
+static int
+too_deep(struct error *error)
+{
+	return error_set(error, ERROR_DAMAGED, CAUSE_LIMIT, NULL,
+	    "what is in it is nested over %d deep", KEY_TREE_DEPTH_MAXIMUM);
+}
+
 int
 model_choice_make(const struct key_tree *tree,
     const struct model_options *options, struct model_choice *choice,
     struct error *error)
 {
 	const char *key = options->key;
-	const struct key *base;
 
 	memset(choice, 0, sizeof(*choice));
+	if (tree->root->tensors == 0 && tree->root->cut)
+		return too_deep(error);
 	if (tree->root->tensors == 0)
 		return error_set(error, ERROR_NOTHING, CAUSE_NOT_FOUND, NULL,
 		    "it holds no tensors");
@@ -352,12 +360,7 @@ model_choice_make(const struct key_tree *tree,
 		    "no tensors lie under the key %s", key);
 		return error_cure(error, "--list-keys shows the keys");
 	}
-	base = choice->base;
-	if (base->cut)
-		return error_set(error, ERROR_DAMAGED, CAUSE_LIMIT, NULL,
-		    "what is in it is nested over %d deep",
-		    KEY_TREE_DEPTH_MAXIMUM);
-	return 0;
+	return choice->base->cut ? too_deep(error) : 0;
 }
 
 bool

@@ -35,17 +35,14 @@ static int
 note_optimizer(const struct source *source, struct model *model,
     struct error *error)
 {
-	static const char *const notes[] = {
-		[HDF5_HAS_NOT] = "",
-		[HDF5_HAS] = "the state of the optimizer is inside as well",
-		[HDF5_UNKNOWN] = "the state of the optimizer may be inside "
-		    "as well",
-	};
 	enum hdf5_answer answer;
 
 	if (hdf5_has_group(source, "optimizer", &answer, error) != 0)
 		return -1;
-	snprintf(model->note, sizeof(model->note), "%s", notes[answer]);
+	if (answer != HDF5_HAS_NOT)
+		snprintf(model->note, sizeof(model->note),
+		    "the state of the optimizer %s inside as well",
+		    answer == HDF5_HAS ? "is" : "may be");
 	return 0;
 }
 

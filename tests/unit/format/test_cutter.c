@@ -211,7 +211,7 @@ test_content_is_fixed(void **state)
 	}
 	sha256_end(sha256, digest);
 	sha256_free(sha256);
-	assert_string_equal(sha256_hex(digest, text), 
+	assert_string_equal(sha256_hex(digest, text),
 	    "8f324743788d86b1dde2804e9659068053bc3e72acf8e2321467f11c2df65838");
 	free(pieces.list);
 	free(data);
