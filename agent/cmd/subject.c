@@ -159,6 +159,7 @@ subject_weights(const struct subject *subject, struct weights *weights)
 	weights->backend = subject->backend;
 	weights->manifest = subject->manifest;
 	weights->entries = subject->entries;
+	weights->set = subject->set;
 	weights->check = subject_check;
 	weights->check_context = subject;
 }

@@ -29,9 +29,13 @@ static const char *const marks[] = { ".metadata", "trainer_state.json",
 	"*.safetensors.index.json", "*.bin.index.json",
 	"pytorch_model_fsdp_0", "weights/.metadata" };
 
-/* Folders that are checkpoints, beside what save_model leaves at the end. */
-static const char *const others[] = { "checkpoint-[0-9]*",
+/* Checkpoints beside what save_model leaves at the end. */
+static const char *const other_folders[] = { "checkpoint-[0-9]*",
 	"checkpoint_[0-9]*" };
+static const char *const other_files[] = { "last*.pt", "last*.pth",
+	"best*.pt", "best*.pth", "best*.safetensors", "*.ckpt", "*.pth.tar",
+	"epoch*.pt", "epoch*.pth", "step*.pt", "step*.pth", "checkpoint*.pt",
+	"checkpoint*.pth" };
 
 static int
 out_of_memory(struct error *error)
@@ -40,9 +44,11 @@ out_of_memory(struct error *error)
 	    "out of memory");
 }
 
+/* Whether something of that kind (NULL: any) directly in it, or where a glob
+ * has a slash, matches. */
 static bool
 has_match(const struct tree *tree, const char *const *globs, size_t count,
-    bool folders)
+    const enum tree_kind *kind)
 {
 	size_t i, j;
 
@@ -50,9 +56,22 @@ has_match(const struct tree *tree, const char *const *globs, size_t count,
 		for (j = 0; j < count; j++)
 			if (fnmatch(globs[j], tree->nodes[i].path,
 			    FNM_PATHNAME | FNM_PERIOD) == 0 &&
-			    (!folders || tree->nodes[i].kind == TREE_FOLDER))
+			    (kind == NULL || tree->nodes[i].kind == *kind))
 				return true;
 	return false;
+}
+
+#define COUNT(row) (sizeof(row) / sizeof((row)[0]))
+
+/* Whether the directory is one checkpoint, not a place of several. */
+static bool
+is_checkpoint(const struct tree *tree)
+{
+	static const enum tree_kind folder = TREE_FOLDER, file = TREE_FILE;
+
+	return has_match(tree, marks, COUNT(marks), NULL) &&
+	    !has_match(tree, other_folders, COUNT(other_folders), &folder) &&
+	    !has_match(tree, other_files, COUNT(other_files), &file);
 }
 
 static int
@@ -254,9 +273,7 @@ take_folder(struct subject *subject, const struct options *options,
 	    error);
 	if (tree == NULL)
 		return -1;
-	if (options->checkpoint == NULL &&
-	    has_match(tree, marks, sizeof(marks) / sizeof(*marks), false) &&
-	    !has_match(tree, others, sizeof(others) / sizeof(*others), true)) {
+	if (options->checkpoint == NULL && is_checkpoint(tree)) {
 		subject->choice = SUBJECT_GIVEN;
 		subject->folder = true;
 		subject->local = take_tree(tree, error);

@@ -43,6 +43,8 @@ visit_extents(struct ranges *ranges, struct cursor *cursor,
 	entry = &ranges->manifest->entries[wish->entry];
 	assert(wish->offset <= entry->size &&
 	    wish->length <= entry->size - wish->offset);
+	if (wish->length == 0)
+		return;
 	if (cursor->entry != wish->entry || cursor->start > wish->offset)
 		*cursor = (struct cursor){ .entry = wish->entry };
 	while (cursor->extent < entry->extent_count && cursor->start +

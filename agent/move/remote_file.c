@@ -333,6 +333,31 @@ remote_file_source(struct remote_file_set *set, size_t entry)
 	return &set->files[entry].source;
 }
 
+const void *
+remote_file_cached(const struct remote_file_set *set, size_t entry,
+    uint64_t offset, uint64_t *length)
+{
+	const struct block *block;
+	uint64_t left;
+
+	for (block = set->blocks; block != NULL; block = block->next) {
+		if (block->entry != entry)
+			continue;
+		if (block->offset <= offset &&
+		    offset - block->offset < block->length) {
+			left = block->length - (offset - block->offset);
+			if (left < *length)
+				*length = left;
+			return block->data + (offset - block->offset);
+		}
+	}
+	for (block = set->blocks; block != NULL; block = block->next)
+		if (block->entry == entry && block->offset > offset &&
+		    block->offset - offset < *length)
+			*length = block->offset - offset;
+	return NULL;
+}
+
 void
 remote_file_set_free(struct remote_file_set *set)
 {

@@ -20,8 +20,9 @@ struct manifest;
  */
 struct remote_file_set;
 
-/* What the cache holds at most. */
-#define REMOTE_FILE_CACHE ((size_t)12 << 20)
+/* What the cache holds at most: the first and the last piece of a file that was
+ * cut without knowing what is in it, and small ones. */
+#define REMOTE_FILE_CACHE ((size_t)20 << 20)
 
 /**
  * remote_file_set_new(backend, manifest, cancel, fetched, error):
@@ -39,6 +40,16 @@ struct remote_file_set *remote_file_set_new(struct backend *backend,
  */
 const struct source *remote_file_source(struct remote_file_set *set,
     size_t entry);
+
+/**
+ * remote_file_cached(set, entry, offset, length):
+ * What is in the cache of the bytes of ${entry} from ${offset} on: NULL when
+ * the first one is not, and then *${length} (> 0) is cut to where the next
+ * one is that is; else the bytes, *${length} cut to how many.  They stay until
+ * a source of the set is read.
+ */
+const void *remote_file_cached(const struct remote_file_set *set,
+    size_t entry, uint64_t offset, uint64_t *length);
 
 /**
  * remote_file_set_free(set):

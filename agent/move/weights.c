@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "format/splice.h"
 #include "move/gather.h"
+#include "move/remote_file.h"
 
 /* What may be fetched besides, so that near ranges become one request: far
  * below the 2 % and the mebibyte that all of it may cost. */
@@ -65,6 +66,55 @@ compare_bits(const void *a, const void *b)
 	return (left->item > right->item) - (left->item < right->item);
 }
 
+/* The parts of ${bit} that are in the cache and that are not, each a bit. */
+static int
+split_bit(const struct weights *weights, const struct weights_bit *bit,
+    struct weights_bit **bits, size_t *count, size_t *capacity,
+    struct error *error)
+{
+	struct weights_bit part, *larger;
+	uint64_t at;
+
+	for (at = 0; at < bit->length; at += part.length) {
+		part = *bit;
+		part.from += at;
+		part.to += bit->turned ? 0 : at;
+		part.length -= at;
+		if (weights->set != NULL)
+			part.data = remote_file_cached(weights->set,
+			    weights->entries[bit->file], part.from,
+			    &part.length);
+		if (*count == *capacity) {
+			*capacity = *capacity * 2 + 64;
+			larger = realloc(*bits, *capacity * sizeof(**bits));
+			if (larger == NULL)
+				return out_of_memory(error);
+			*bits = larger;
+		}
+		(*bits)[(*count)++] = part;
+	}
+	return 0;
+}
+
+static int
+split_bits(const struct weights *weights, struct weights_plan *plan,
+    struct error *error)
+{
+	struct weights_bit *bits = NULL;
+	size_t i, count = 0, capacity = 0;
+
+	for (i = 0; i < plan->bit_count; i++)
+		if (split_bit(weights, &plan->bits[i], &bits, &count,
+		    &capacity, error) == -1) {
+			free(bits);
+			return -1;
+		}
+	free(plan->bits);
+	plan->bits = bits;
+	plan->bit_count = count;
+	return 0;
+}
+
 /* What has to be fetched for the bits. */
 static int
 plan_fetch(struct weights *weights, struct weights_plan *plan,
@@ -77,6 +127,8 @@ plan_fetch(struct weights *weights, struct weights_plan *plan,
 	qsort(plan->bits, plan->bit_count, sizeof(*plan->bits), compare_bits);
 	if (weights->backend == NULL)
 		return 0;
+	if (split_bits(weights, plan, error) == -1)
+		return -1;
 	plan->wishes = calloc(plan->bit_count + 1, sizeof(*plan->wishes));
 	if (plan->wishes == NULL)
 		return out_of_memory(error);
@@ -85,7 +137,7 @@ plan_fetch(struct weights *weights, struct weights_plan *plan,
 		plan->wishes[i] = (struct ranges_wish){
 			.entry = weights->entries[bit->file],
 			.offset = bit->from,
-			.length = bit->length
+			.length = bit->data == NULL ? bit->length : 0
 		};
 		if (i == 0 || bit->file != bit[-1].file)
 			end = 0;

@@ -12,6 +12,7 @@
 struct backend;
 struct error;
 struct manifest;
+struct remote_file_set;
 struct splice;
 
 /*
@@ -28,6 +29,8 @@ struct weights {
 	struct backend *backend;
 	const struct manifest *manifest;
 	const size_t *entries;
+	const struct remote_file_set *set;	/* what its cache holds is not
+				 * fetched again; may be NULL */
 	unsigned in_flight;		/* GETs at a time, 0: 16 */
 
 	/* Asked before OUT gets its name: whether local files are still what
@@ -47,6 +50,7 @@ struct weights_bit {
 	size_t item;			/* the outline's place it belongs to */
 	bool turned;			/* it has to be gathered or converted */
 	uint64_t to;			/* in OUT, when not turned */
+	const void *data;		/* the bytes themselves; NULL: not here */
 };
 
 struct weights_plan {
@@ -68,7 +72,8 @@ struct weights_plan {
  * weights_plan_model(weights, model, output, convert, plan, error):
  * OUT has all tensors of ${model}, floating ones converted to *${convert}
  * (NULL: as they are).  Free ${plan} with weights_plan_free, also after an
- * error; ${model} must outlive it.  Return 0 or -1.
+ * error; ${model} must outlive it, and the set's sources must not be read
+ * before it was run.  Return 0 or -1.
  */
 int weights_plan_model(struct weights *weights, const struct model *model,
     enum model_output output, const enum tensor_type *convert,

@@ -52,7 +52,7 @@ struct run {
 	uint64_t *left;			/* bytes of each item still to come */
 	bool *shared;			/* others need bytes of that item too */
 
-	struct sum *sums;		/* one for each portion, or bit */
+	struct sum *sums;		/* one for each portion, then each bit */
 	size_t sum_count;
 };
 
@@ -126,25 +126,59 @@ take(void *context, const struct ranges_portion *portion, uint64_t at,
 	    at, data, length, error);
 }
 
+/* ${length} bytes of ${bit} are there and right. */
+static int
+arrive(struct run *run, const struct weights_bit *bit, uint64_t length,
+    struct error *error)
+{
+	run->weights->progress.done += length;
+	if (!bit->turned)
+		return 0;
+	assert(run->left[bit->item] >= length);
+	run->left[bit->item] -= length;
+	return run->left[bit->item] > 0 ? 0 : turn(run, bit->item, error);
+}
+
 static int
 done(void *context, const struct range *range, struct error *error)
 {
 	struct run *run = context;
-	struct progress *progress = &run->weights->progress;
 	const struct ranges_portion *portion;
-	const struct weights_bit *bit;
 	size_t i;
 
 	for (i = 0; i < range->portion_count; i++) {
 		portion = &range->portions[i];
-		bit = &run->plan->bits[portion->wish];
-		progress->done += portion->length;
-		if (!bit->turned)
+		if (arrive(run, &run->plan->bits[portion->wish],
+		    portion->length, error) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* What is here already, as if it came now. */
+static int
+take_cached(struct run *run, struct error *error)
+{
+	struct weights_plan *plan = run->plan;
+	const struct weights_bit *bit;
+	struct sum *sum;
+	size_t i;
+
+	for (i = 0; i < plan->bit_count; i++) {
+		bit = &plan->bits[i];
+		if (bit->data == NULL)
 			continue;
-		assert(run->left[bit->item] >= portion->length);
-		run->left[bit->item] -= portion->length;
-		if (run->left[bit->item] == 0 &&
-		    turn(run, bit->item, error) == -1)
+		if (write_out(run, bit->turned ? run->scratch :
+		    draft_fd(run->draft), bit->turned ?
+		    run->slices[bit->file].offset + bit->from : bit->to,
+		    bit->data, (size_t)bit->length, error) == -1)
+			return -1;
+		if (run->sums != NULL) {
+			sum = &run->sums[plan->ranges.portion_count + i];
+			sum->checksum = add_checksum(0, bit->data,
+			    (size_t)bit->length);
+		}
+		if (arrive(run, bit, bit->length, error) == -1)
 			return -1;
 	}
 	return 0;
@@ -165,6 +199,8 @@ fetch(struct run *run, struct error *error)
 		.context = run
 	};
 
+	if (take_cached(run, error) == -1)
+		return -1;
 	return fetcher_run(&fetcher, error);
 }
 
@@ -214,10 +250,7 @@ copy_local(struct run *run, struct error *error)
 		if (run->weights->cancel)
 			return error_set(error, ERROR_FAILED, CAUSE_CANCELLED,
 			    NULL, "cancelled");
-		run->weights->progress.done += bit->length;
-		run->left[bit->item] -= bit->length;
-		if (run->left[bit->item] == 0 &&
-		    turn(run, bit->item, error) == -1)
+		if (arrive(run, bit, bit->length, error) == -1)
 			return -1;
 	}
 	return 0;
@@ -316,8 +349,7 @@ prepare(struct run *run, struct error *error)
 	if (largest_left(run) > 0 && ((run->gather = gather_new(error)) == NULL ||
 	    (weights->backend != NULL && make_scratch(run, error) == -1)))
 		return -1;
-	run->sum_count = weights->backend != NULL ?
-	    plan->ranges.portion_count : plan->bit_count;
+	run->sum_count = plan->ranges.portion_count + plan->bit_count;
 	if (!plan->outline->needs_checksums)
 		return 0;
 	run->sums = calloc(run->sum_count + 1, sizeof(*run->sums));
@@ -363,14 +395,16 @@ sort_sums(struct run *run)
 	const struct weights_plan *plan = run->plan;
 	const struct ranges_portion *portion;
 	const struct weights_bit *bit;
-	size_t i, kept = 0;
+	size_t i, kept = 0, portions = plan->ranges.portion_count;
 	struct sum *sum;
 
 	for (i = 0; i < run->sum_count; i++) {
-		portion = run->weights->backend != NULL ?
-		    &plan->ranges.portions[i] : NULL;
-		bit = &plan->bits[portion != NULL ? portion->wish : i];
-		if (bit->turned)
+		portion = i < portions ? &plan->ranges.portions[i] : NULL;
+		bit = &plan->bits[portion != NULL ? portion->wish :
+		    i - portions];
+		/* A bit that was fetched has its portions. */
+		if (bit->turned || (portion == NULL && bit->data == NULL &&
+		    run->weights->backend != NULL))
 			continue;
 		sum = &run->sums[kept++];
 		sum->checksum = run->sums[i].checksum;
