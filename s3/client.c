@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "s3/call.h"
 #include "s3/client.h"
@@ -179,6 +180,15 @@ char *
 s3_client_credentials_text(struct s3_client *client, char *text, size_t size)
 {
 	return credentials_text(client->service->credentials, text, size);
+}
+
+#define REFRESH_TIME (30 * CLOCK_SECOND)
+
+void
+s3_client_refresh(struct s3_client *client)
+{
+	atomic_store(&client->service->fresh_until,
+	    clock_monotonic() + REFRESH_TIME);
 }
 
 void

@@ -186,6 +186,14 @@ int s3_client_delete_many(struct s3_client *client, const char *const *keys,
 char *s3_client_credentials_text(struct s3_client *client, char *text,
     size_t size);
 
+/**
+ * s3_client_refresh(client):
+ * The machine was frozen: what is sent in the next half minute goes over new
+ * connections, since those that were kept are dead without knowing.  Any
+ * thread.
+ */
+void s3_client_refresh(struct s3_client *client);
+
 /* What a client has found out so far, for those who look for a fault. */
 struct s3_facts {
 	char address[640];		/* "https://s3.eu-west-3.amazonaws.com" */

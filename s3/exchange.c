@@ -333,7 +333,8 @@ options_connection(struct exchange *exchange)
 {
 	struct service *service = exchange->service;
 	CURL *easy = exchange->easy;
-	bool fresh = exchange->call->fresh;
+	bool fresh = exchange->call->fresh ||
+	    clock_monotonic() < atomic_load(&service->fresh_until);
 
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,

@@ -32,6 +32,7 @@ struct service {
 	uint64_t give_up_after;
 	long upload_buffer;		/* bytes a connection */
 	long download_buffer;
+	_Atomic uint64_t fresh_until;	/* no kept connection before then */
 	atomic_bool no_batch_delete;	/* the server has none */
 
 	atomic_llong clock_offset;	/* seconds: its clock minus ours */

@@ -29,6 +29,13 @@ backend_cancel(struct backend *backend, struct backend_request *request)
 	backend->operations->cancel(backend, request);
 }
 
+void
+backend_refresh(struct backend *backend)
+{
+	if (backend->operations->refresh != NULL)
+		backend->operations->refresh(backend);
+}
+
 int
 backend_list(struct backend *backend, const char *prefix, bool fold,
     backend_visit visit, void *context, struct error *error)

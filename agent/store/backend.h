@@ -75,6 +75,7 @@ struct backend_operations {
 	    backend_visit visit, void *context, struct error *error);
 	int (*remove)(struct backend *backend, const char *const *keys,
 	    size_t count, struct error *error);
+	void (*refresh)(struct backend *backend);	/* may be NULL */
 	void (*free)(struct backend *backend);
 };
 
@@ -95,6 +96,12 @@ struct backend {
  */
 void backend_submit(struct backend *backend, struct backend_request *request);
 void backend_cancel(struct backend *backend, struct backend_request *request);
+
+/**
+ * backend_refresh(backend):
+ * This machine was frozen: connections that were kept are dead.  Any thread.
+ */
+void backend_refresh(struct backend *backend);
 
 /**
  * backend_list(backend, prefix, fold, visit, context, error):

@@ -224,9 +224,15 @@ store_free(struct backend *backend)
 	free(store);
 }
 
+static void
+store_refresh(struct backend *backend)
+{
+	s3_client_refresh(store_of(backend)->client);
+}
+
 static const struct backend_operations operations = {
 	.submit = store_submit, .cancel = store_cancel, .list = store_list,
-	.remove = store_remove, .free = store_free };
+	.remove = store_remove, .refresh = store_refresh, .free = store_free };
 
 /* A prefix without empty, "." and ".." steps: servers disagree about those. */
 static bool

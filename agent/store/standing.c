@@ -43,11 +43,11 @@ standing_look(struct backend *backend, const struct term *term,
 
 enum standing
 standing_wait(struct backend *backend, const struct term *term,
-    uint64_t deadline, uint64_t dead_after, struct opening **newer,
-    struct error *error)
+    uint64_t deadline, const _Atomic uint64_t *hurry, uint64_t dead_after,
+    struct opening **newer, struct error *error)
 {
 	struct term claim, known = { 0 };
-	uint64_t since = 0, now, pause;
+	uint64_t since = 0, now, pause, sooner;
 	enum standing standing;
 
 	for (;;) {
@@ -59,7 +59,10 @@ standing_wait(struct backend *backend, const struct term *term,
 			known = claim;
 			since = now;
 		}
-		if (dead_after != CLOCK_NEVER && now - since >= dead_after)
+		sooner = hurry == NULL ? 0 : atomic_load(hurry);
+		if (sooner != 0 && sooner < deadline)
+			deadline = sooner;
+		if (sooner == 0 && dead_after != CLOCK_NEVER && now - since >= dead_after)
 			return STANDING_DEAD;
 		if (now >= deadline)
 			return STANDING_CLAIMED;

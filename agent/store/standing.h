@@ -1,6 +1,7 @@
 #ifndef STORE_STANDING_H
 #define STORE_STANDING_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "store/key.h"
@@ -33,14 +34,16 @@ enum standing standing_look(struct backend *backend, const struct term *term,
     struct term *claim, struct opening **newer, struct error *error);
 
 /**
- * standing_wait(backend, term, deadline, dead_after, newer, error):
+ * standing_wait(backend, term, deadline, hurry, dead_after, newer, error):
  * Ask until it is something else than a claim, until ${deadline}
  * (STANDING_CLAIMED), or until one claim stayed for ${dead_after} ns
- * (STANDING_DEAD; CLOCK_NEVER: never said).
+ * (STANDING_DEAD; CLOCK_NEVER: never said).  ${hurry} (may be NULL; 0: nothing)
+ * is another deadline, which another thread may set while this waits; once
+ * it is set, STANDING_DEAD is not said.
  */
 enum standing standing_wait(struct backend *backend, const struct term *term,
-    uint64_t deadline, uint64_t dead_after, struct opening **newer,
-    struct error *error);
+    uint64_t deadline, const _Atomic uint64_t *hurry, uint64_t dead_after,
+    struct opening **newer, struct error *error);
 
 /**
  * standing_say(newer, error):

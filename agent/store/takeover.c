@@ -62,7 +62,11 @@ takeover_own_holds(struct takeover_own *own, const struct term *term)
 static enum step
 pause_for_others(struct course *course)
 {
-	if (clock_monotonic() >= course->request->deadline) {
+	uint64_t hurry = course->request->hurry == NULL ? 0 :
+	    atomic_load(course->request->hurry);
+
+	if (clock_monotonic() >= course->request->deadline ||
+	    (hurry != 0 && clock_monotonic() >= hurry)) {
 		error_set(course->error, ERROR_FAILED, CAUSE_OTHER,
 		    course->request->backend->name,
 		    "other agents keep taking over at the same time");
@@ -292,7 +296,7 @@ confirm(struct course *course)
 	struct opening *newer;
 
 	switch (standing_wait(request->backend, term, request->deadline,
-	    STANDING_DEAD_AFTER, &newer, course->error)) {
+	    request->hurry, STANDING_DEAD_AFTER, &newer, course->error)) {
 	case STANDING_CLEAR:
 		return STEP_DONE;
 	case STANDING_SUPERSEDED:

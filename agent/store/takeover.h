@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +42,7 @@ struct takeover_request {
 	bool anew;		/* only from a term of our own: another open one
 				 * above it is ERROR_SUPERSEDED */
 	uint64_t deadline;	/* for waiting for other starters */
+	const _Atomic uint64_t *hurry;	/* as in standing_wait; may be NULL */
 };
 
 /* A chunk of the predecessor's upload that was cut. */

@@ -419,6 +419,12 @@ writer_is_weak(struct writer *writer)
 	return writer->backend->weak;
 }
 
+void
+writer_hurry(struct writer *writer, uint64_t when)
+{
+	atomic_store(&writer->hurry, when);
+}
+
 int
 writer_close(struct writer *writer, json_t *facts, uint64_t deadline,
     struct error *error)

@@ -142,6 +142,14 @@ int writer_commit(struct writer *writer, uint64_t attempt,
     uint64_t deadline, struct error *error);
 
 /**
+ * writer_hurry(writer, when):
+ * A deadline has begun (clock_monotonic; 0: there is none after all): a commit
+ * that waits for another agent's start, and every later one, waits until then
+ * at most and takes over nothing.  Any thread; takes effect within a second.
+ */
+void writer_hurry(struct writer *writer, uint64_t when);
+
+/**
  * writer_known(writer, manifest):
  * The newest valid checkpoint of that name when its content is the same as
  * ${manifest}'s: it is durable already.  NULL otherwise.

@@ -361,7 +361,8 @@ take_over_anew(const struct commit *commit)
 	const struct takeover_request request = { .backend = writer->backend,
 		.node = writer->node, .nodes = writer->nodes,
 		.identity = writer->identity, .own = &writer->own,
-		.anew = true, .deadline = commit->deadline };
+		.anew = true, .deadline = commit->deadline,
+		.hurry = &writer->hurry };
 	enum outcome outcome = OUTCOME_FAILED;
 	struct takeover takeover;
 
@@ -418,7 +419,7 @@ confirm(const struct commit *commit)
 	enum outcome outcome;
 
 	switch (standing_wait(writer->backend, &term, commit->deadline,
-	    commit->deadline == CLOCK_NEVER ? STANDING_DEAD_AFTER :
+	    &writer->hurry, commit->deadline == CLOCK_NEVER ? STANDING_DEAD_AFTER :
 	    CLOCK_NEVER, &newer, commit->error)) {
 	case STANDING_CLEAR:
 		pthread_mutex_lock(&writer->mutex);

@@ -2,6 +2,7 @@
 #define STORE_WRITER_PRIVATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/error.h"
 #include "store/attempt.h"
@@ -30,6 +31,7 @@ struct writer {
 	json_t *identity;
 	struct takeover_own own;
 
+	_Atomic uint64_t hurry;	/* writer_hurry; 0: nothing presses */
 	pthread_mutex_t mutex;	/* over all below; never held over a request */
 	struct term term;
 	struct writer_item *items;	/* oldest commit first */

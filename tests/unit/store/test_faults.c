@@ -4,6 +4,7 @@
  */
 #include "kit/kit.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +156,49 @@ test_deadline_waits_and_does_not_claim(void **state)
 	assert_non_null(strstr(error.message, "takeover pending"));
 	assert_int_equal(writer_term(writer).number, 1);
 	assert_int_equal(bench_count_keys("/claim"), 2);
+	writer_free(writer);
+}
+
+/* Sets the deadline once the commit has waited for a while. */
+static void *
+hurry_later(void *context)
+{
+	struct writer *writer = context;
+
+	clock_sleep(10 * CLOCK_SECOND);
+	writer_hurry(writer, clock_monotonic() + 100 * CLOCK_SECOND);
+	return NULL;
+}
+
+static void
+test_deadline_that_begins_while_a_commit_waits(void **state)
+{
+	const struct term dead = { .number = 2, .random = 7 };
+	struct writer *writer = bench_take_over("one");
+	struct error error;
+	pthread_t thread;
+	char key[KEY_SIZE];
+	uint64_t began;
+
+	(void)state;
+	delaying_set(bench_store, key_term_object(&dead, "claim", key), "{}", 2);
+	began = clock_monotonic();
+	assert_int_equal(pthread_create(&thread, NULL, hurry_later, writer), 0);
+	bench_turn_start();
+	assert_int_equal(bench_commit_step(writer, 1, CLOCK_NEVER, &error), -1);
+	bench_turn_stop();
+	pthread_join(thread, NULL);
+	/* Longer than a dead starter is waited for: nothing is claimed. */
+	assert_true(clock_monotonic() >= began + 100 * CLOCK_SECOND);
+	assert_int_equal(error.class, ERROR_NOT_DURABLE);
+	assert_non_null(strstr(error.message, "takeover pending"));
+	assert_int_equal(writer_term(writer).number, 1);
+	/* A hurry that is over is over. */
+	writer_hurry(writer, 0);
+	bench_turn_start();
+	assert_ok(bench_commit_step(writer, 2, CLOCK_NEVER, &error), error);
+	bench_turn_stop();
+	assert_int_equal(writer_term(writer).number, 3);
 	writer_free(writer);
 }
 
@@ -396,6 +440,7 @@ main(void)
 		WRITER_TEST(test_given_up_manifest_stays_whole),
 		WRITER_TEST(test_manifest_comes_late),
 		WRITER_TEST(test_deadline_waits_and_does_not_claim),
+		WRITER_TEST(test_deadline_that_begins_while_a_commit_waits),
 		WRITER_TEST(test_dead_starter),
 		WRITER_TEST(test_dead_starter_beside_another_upload),
 		WRITER_TEST(test_own_open_comes_late),
