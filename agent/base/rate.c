@@ -14,6 +14,7 @@ struct rate {
 	uint64_t bucket;	/* bytes that may pass now */
 	uint64_t part;		/* of the next byte, in billionths */
 	uint64_t filled;	/* the time up to which the bucket was filled */
+	uint64_t passed;	/* bytes ever allowed */
 };
 
 /* One fifth of a second, and never so little that nothing passes. */
@@ -87,8 +88,20 @@ rate_allow(struct rate *rate, uint64_t wanted)
 			allowed = rate->bucket;
 		rate->bucket -= allowed;
 	}
+	rate->passed += allowed;
 	pthread_mutex_unlock(&rate->lock);
 	return allowed;
+}
+
+uint64_t
+rate_passed(struct rate *rate)
+{
+	uint64_t passed;
+
+	pthread_mutex_lock(&rate->lock);
+	passed = rate->passed;
+	pthread_mutex_unlock(&rate->lock);
+	return passed;
 }
 
 /*

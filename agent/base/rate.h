@@ -39,6 +39,13 @@ uint64_t rate_allow(struct rate *rate, uint64_t wanted);
 uint64_t rate_wait(struct rate *rate);
 
 /**
+ * rate_passed(rate):
+ * How many bytes were allowed so far: what was handed to the wire, long
+ * before any of it is acknowledged.
+ */
+uint64_t rate_passed(struct rate *rate);
+
+/**
  * rate_free(rate):
  * Behave consistently with free(NULL).
  */
