@@ -25,6 +25,12 @@ static const struct row {
 	    "one checkpoint: files, sizes, environment" },
 	{ COMMAND_WEIGHTS, command_weights,
 	    "bring down the model alone, or take it from a file" },
+	{ COMMAND_STATUS, command_status,
+	    "how far the agent is, and whether a flush would make it" },
+	{ COMMAND_FLUSH, command_flush,
+	    "wait until what is complete now is durable" },
+	{ COMMAND_NOTICE, command_notice,
+	    "tell the agent that this machine is about to go" },
 	{ COMMAND_DOCTOR, command_doctor,
 	    "check this machine before a long run" },
 };

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/unit.h"
 
 #define AGENTS (COMMAND_RUN | COMMAND_AGENT | COMMAND_PUSH)
-#define ALL (AGENTS | COMMAND_RESTORE | COMMAND_LIST | COMMAND_SHOW | \
+#define ASK (COMMAND_NOTICE | COMMAND_FLUSH | COMMAND_STATUS)
+#define REMOTE (AGENTS | COMMAND_RESTORE | COMMAND_LIST | COMMAND_SHOW | \
     COMMAND_DOCTOR | COMMAND_WEIGHTS)
+#define ALL (REMOTE | ASK)
 
 /* An option that only sets a text or a switch. */
 #define TAKE_TEXT(name, field) \
@@ -40,6 +43,13 @@ TAKE_TEXT(take_spool, settings.spool)
 TAKE_TEXT(take_env_command, settings.shell_command)
 TAKE_TEXT(take_checkpoint, settings.checkpoint)
 TAKE_TEXT(take_resume_args, settings.resume_arguments)
+TAKE_TEXT(take_notice_file, settings.notice_file)
+TAKE_TEXT(take_on_commit, settings.on_commit)
+TAKE_TEXT(take_on_notice, settings.on_notice)
+TAKE_TEXT(take_on_error, settings.on_error)
+TAKE_TEXT(take_reason, reason)
+TAKE_SWITCH(take_wait, wait)
+TAKE_SWITCH(take_azure_ack, settings.notice.azure_acknowledge)
 TAKE_SWITCH(take_no_environment, settings.no_environment)
 TAKE_SWITCH(take_no_restore, settings.no_restore)
 TAKE_SWITCH(take_json, json)
@@ -261,6 +271,38 @@ take_gcp_notice(struct options *options, const char *value,
 	    &options->settings.notice.google_notice, error);
 }
 
+/* Farther away than this it is a slip of the pen. */
+#define DEADLINE_MAXIMUM (366 * 24 * 3600)
+
+static int
+take_deadline(struct options *options, const char *value,
+    struct error *error)
+{
+	struct timespec when, now = clock_wall();
+	double left;
+
+	if (clock_parse(value, &when) != 0)
+		return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
+		    "'%s' is not a time (2026-11-30T18:00:00Z, "
+		    "2026-11-30T19:00:00+01:00)", value);
+	left = (double)(when.tv_sec - now.tv_sec) +
+	    (double)(when.tv_nsec - now.tv_nsec) / 1e9;
+	if (left <= 0 || left > DEADLINE_MAXIMUM)
+		return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
+		    left <= 0 ? "%s is over already by this machine's clock" :
+		    "%s is more than a year away", value);
+	options->settings.deadline = clock_monotonic() +
+	    (uint64_t)(left * (double)CLOCK_SECOND);
+	return 0;
+}
+
+static int
+take_time(struct options *options, const char *value, struct error *error)
+{
+	options->has_time = true;
+	return unit_parse_duration(value, &options->time, error);
+}
+
 static int
 take_start_timeout(struct options *options, const char *value,
     struct error *error)
@@ -336,12 +378,40 @@ const struct option_row option_rows[] = {
 	    "its path", take_resume_args },
 	{ "grace", 0, "TIME", COMMAND_RUN | COMMAND_AGENT | COMMAND_DOCTOR,
 	    false, "time from SIGTERM to the end (25s)", take_grace },
-	{ "cloud", 0, "NAME", COMMAND_DOCTOR, false,
+	{ "cloud", 0, "NAME", COMMAND_RUN | COMMAND_AGENT | COMMAND_DOCTOR,
+	    false,
 	    "whose notices to look for: auto, none, aws, google, azure, "
 	    "alibaba, tencent (auto)", take_cloud },
-	{ "gcp-notice", 0, "TIME", COMMAND_DOCTOR, false,
+	{ "gcp-notice", 0, "TIME",
+	    COMMAND_RUN | COMMAND_AGENT | COMMAND_DOCTOR, false,
 	    "how long before the end Google Cloud was asked to say so (25s)",
 	    take_gcp_notice },
+	{ "azure-ack", 0, NULL, COMMAND_RUN | COMMAND_AGENT, false,
+	    "tell Azure to go on once all is durable", take_azure_ack },
+	{ "deadline", 0, "TIME", COMMAND_RUN | COMMAND_AGENT, false,
+	    "when this machine or job ends, as in 2026-11-30T18:00:00Z (under "
+	    "Slurm the end of the job)", take_deadline },
+	{ "notice-file", 0, "PATH", COMMAND_RUN | COMMAND_AGENT, false,
+	    "a file outside DIR that is there, with the deadline in it, while "
+	    "a notice holds", take_notice_file },
+	{ "on-commit", 0, "COMMAND", AGENTS, false,
+	    "a shell command, run whenever a checkpoint is durable",
+	    take_on_commit },
+	{ "on-notice", 0, "COMMAND", COMMAND_RUN | COMMAND_AGENT, false,
+	    "a shell command, run at a notice", take_on_notice },
+	{ "on-error", 0, "COMMAND", AGENTS, false,
+	    "a shell command, run when an upload fails or something is lost",
+	    take_on_error },
+	{ "in", 0, "TIME", COMMAND_NOTICE, false,
+	    "how long this machine still has (the agent's --grace)",
+	    take_time },
+	{ "reason", 0, "TEXT", COMMAND_NOTICE, false,
+	    "why, for the log and the trainer", take_reason },
+	{ "wait", 0, NULL, COMMAND_NOTICE, false,
+	    "return when what is complete is durable, or cannot be",
+	    take_wait },
+	{ "timeout", 0, "TIME", COMMAND_FLUSH, false,
+	    "end with 6 when it takes longer (no limit)", take_time },
 	{ "save-signal", 0, "SIG", COMMAND_RUN, false,
 	    "sent to the trainer at once on a notice (none)",
 	    take_save_signal },
@@ -421,22 +491,22 @@ const struct option_row option_rows[] = {
 	    take_env_command },
 	{ "no-environment", 0, NULL, AGENTS, false,
 	    "write no environment record", take_no_environment },
-	{ "socket", 0, "PATH", AGENTS, false,
+	{ "socket", 0, "PATH", AGENTS | ASK, false,
 	    "the control socket; its lock is beside it", take_socket },
 	{ "store", 0, "weak|strong", AGENTS | COMMAND_DOCTOR, false,
 	    "whether a listing shows every earlier write (found out by "
 	    "itself)", take_store },
 
-	{ "endpoint-url", 0, "URL", ALL, false,
+	{ "endpoint-url", 0, "URL", REMOTE, false,
 	    "the S3 server (AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the AWS "
 	    "files, or AWS)", take_endpoint },
-	{ "region", 0, "NAME", ALL, false,
+	{ "region", 0, "NAME", REMOTE, false,
 	    "its region (AWS_REGION, the AWS files)", take_region },
-	{ "profile", 0, "NAME", ALL, false,
+	{ "profile", 0, "NAME", REMOTE, false,
 	    "a profile of the AWS files (AWS_PROFILE)", take_profile },
-	{ "addressing", 0, "path|virtual|auto", ALL, false,
+	{ "addressing", 0, "path|virtual|auto", REMOTE, false,
 	    "where the bucket's name goes (auto)", take_addressing },
-	{ "ca-bundle", 0, "FILE", ALL, false,
+	{ "ca-bundle", 0, "FILE", REMOTE, false,
 	    "certificates to trust (AWS_CA_BUNDLE, the system's)",
 	    take_ca_bundle },
 

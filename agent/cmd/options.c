@@ -33,6 +33,21 @@ static const struct command_words {
 	    "Print one checkpoint: the resume point, or a name or an id of "
 	    "`list`.  With\n--tensors, what is inside; then a FILE or DIR "
 	    "of this machine does as well." },
+	{ COMMAND_NOTICE, "notice", "[DIR]",
+	    "Tell the agent of DIR, or without DIR and --socket all agents of "
+	    "this user, that\nthis machine is about to go: for preStop hooks "
+	    "and scripts.  Returns at once, or\nwith --wait when what is "
+	    "complete is durable (0) or cannot be (6).  7 when there\nis no "
+	    "agent." },
+	{ COMMAND_FLUSH, "flush", "[DIR]",
+	    "Wait until what is complete now is durable.  Asks the agent of "
+	    "DIR, or without\nDIR and --socket all agents of this user.  6 when "
+	    "it is not, 7 when there is no\nagent." },
+	{ COMMAND_STATUS, "status", "[DIR]",
+	    "Say how far the agent of DIR is, or without DIR and --socket all "
+	    "agents of this\nuser, and whether a flush would fit the notice "
+	    "that is given here.  6 when the\nremote is behind, 7 when there "
+	    "is no agent." },
 	{ COMMAND_WEIGHTS, "weights", "[REMOTE|FILE|DIR] OUT",
 	    "Bring the model of a checkpoint, without optimizer, schedulers "
 	    "and random states,\nto OUT: a file (its name ends in "
@@ -46,6 +61,9 @@ static const struct command_words {
 	    "it deletes again.  Ends with 1 when something is\nwrong; a hint "
 	    "is not wrong." },
 };
+
+/* Commands that ask agents which run already. */
+#define ASK (COMMAND_NOTICE | COMMAND_FLUSH | COMMAND_STATUS)
 
 static const struct command_words *
 words_of(enum command command)
@@ -80,6 +98,8 @@ set_defaults(struct options *options, enum command command)
 	settings->grace = 25 * CLOCK_SECOND;
 	settings->start_timeout = 10 * 60 * CLOCK_SECOND;
 	settings->stop_signal = SIGTERM;
+	/* For tests: another address of the clouds' metadata servers. */
+	settings->notice.endpoint = getenv("CKPTSYNC_METADATA_ENDPOINT");
 }
 
 /* The row of "--name", "--name=value" or "-n"; NULL: none. */
@@ -179,6 +199,10 @@ take_operand(struct options *options, char *operand, struct error *error)
 	struct settings *settings = &options->settings;
 	const char **place, *what;
 
+	if (remote_is_url(operand) && (options->command & ASK))
+		return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
+		    "'%s' is a remote: agents are found by their DIR",
+		    operand);
 	if (remote_is_url(operand)) {
 		place = &settings->url;
 		what = "remotes";
@@ -289,14 +313,15 @@ fill_places(struct options *options, struct error *error)
 	bool needs_folder = options->command != COMMAND_LIST &&
 	    options->command != COMMAND_SHOW &&
 	    options->command != COMMAND_WEIGHTS;
-	bool may_lack = options->command == COMMAND_DOCTOR;
+	bool may_lack = options->command == COMMAND_DOCTOR ||
+	    (options->command & ASK);
 	size_t length, shortest;
 
 	if (settings->folder == NULL && needs_folder)
 		settings->folder = getenv("CKPTSYNC_DIR");
 	if (settings->folder != NULL && settings->folder[0] == '\0')
 		settings->folder = NULL;
-	if (settings->url == NULL)
+	if (settings->url == NULL && !(options->command & ASK))
 		settings->url = getenv("CKPTSYNC_REMOTE");
 	if (settings->url != NULL && settings->url[0] == '\0')
 		settings->url = NULL;
@@ -446,7 +471,10 @@ options_usage(FILE *stream, enum command command)
 			fprintf(stream, "%-32s", left);
 		print_wrapped(stream, row->help, 32, 79);
 	}
-	if (command & (COMMAND_LIST | COMMAND_SHOW | COMMAND_WEIGHTS))
+	if (command & ASK)
+		fputs("\nDIR may come from CKPTSYNC_DIR.\nDurations are 25s, "
+		    "5m, 2h, 7d.\n", stream);
+	else if (command & (COMMAND_LIST | COMMAND_SHOW | COMMAND_WEIGHTS))
 		fputs("\nREMOTE may come from CKPTSYNC_REMOTE.\n", stream);
 	else
 		fputs("\nDIR and REMOTE, in either order, may come from "

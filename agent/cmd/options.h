@@ -2,6 +2,7 @@
 #define CMD_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -22,6 +23,9 @@ enum command {
 	COMMAND_RESTORE = 8,
 	COMMAND_LIST = 16,
 	COMMAND_SHOW = 32,
+	COMMAND_NOTICE = 64,
+	COMMAND_FLUSH = 128,
+	COMMAND_STATUS = 256,
 	COMMAND_DOCTOR = 512,
 	COMMAND_WEIGHTS = 1024
 };
@@ -63,13 +67,19 @@ struct options {
 	bool has_dtype;
 	enum tensor_type dtype;
 
+	/* notice, flush */
+	bool has_time;
+	uint64_t time;			/* ns: --in, --timeout */
+	const char *reason;		/* NULL: none */
+	bool wait;
+
 	/* What the settings point to. */
 	const char *paths[2];		/* operands that are no remote */
 	unsigned path_count;
 	const char *include[OPTIONS_GLOBS_MAXIMUM];
 	const char *exclude[OPTIONS_GLOBS_MAXIMUM];
 	char *url;
-	bool given[64];			/* by row of the table */
+	bool given[96];			/* by row of the table */
 };
 
 /**

@@ -15,6 +15,7 @@
 int
 command_run(const struct options *options)
 {
+	struct settings settings = options->settings;
 	struct error error = ERROR_INIT;
 	struct place *place;
 	int status;
@@ -23,7 +24,11 @@ command_run(const struct options *options)
 		return output_failure(options, &error);
 	if ((place = running_lock(&options->settings, &error)) == NULL)
 		return output_failure(options, &error);
-	status = supervisor_run(&options->settings, place, &error);
+	if (running_prepare(&settings, place, &error) != 0) {
+		place_free(place);
+		return output_failure(options, &error);
+	}
+	status = supervisor_run(&settings, place, &error);
 	if (error.class != ERROR_NONE)
 		status = output_failure(options, &error);
 	place_free(place);

@@ -13,11 +13,13 @@
 #include "base/rate.h"
 #include "base/unit.h"
 #include "life/courtesy.h"
+#include "life/hooks.h"
 #include "life/link.h"
 #include "life/place.h"
 #include "life/settings.h"
 #include "life/sweeper.h"
 #include "life/uploads.h"
+#include "notice/notice.h"
 #include "store/backend.h"
 #include "store/writer.h"
 #include "watch/watch.h"
@@ -140,12 +142,31 @@ begun(void *context)
 	agent_turn(agent);
 }
 
+/* For a cloud to hear that it may go on. */
+#define ACKNOWLEDGE_TIME (CLOCK_SECOND + CLOCK_SECOND / 2)
+
+/* What hooks that still run get when all else is done. */
+#define HOOKS_TIME (2 * CLOCK_SECOND)
+
 void
 agent_over(void *context)
 {
 	struct agent *agent = context;
+	uint64_t now = clock_monotonic();
 
 	agent_end_pushes(agent);
+	if (agent_acknowledge(agent))
+		agent->last_wait = now + ACKNOWLEDGE_TIME;
+	if (!agent->over) {
+		agent->over = true;
+		hooks_deadline(agent->hooks, now + HOOKS_TIME);
+	}
+	if (agent->interrupts < 2 &&
+	    (now < agent->last_wait || hooks_busy(agent->hooks))) {
+		loop_timer_set(agent->loop, &agent->over_at,
+		    now + CLOCK_SECOND / 20, agent_over, agent);
+		return;
+	}
 	if (agent->needs.link >= 0)
 		link_say(agent->needs.link, "{s:s, s:i}", "say", "end",
 		    "class", agent->class);
@@ -167,10 +188,13 @@ next_turn(struct agent *agent)
 	if (agent->ending && agent->end_flush.state == FLUSH_SETTLING &&
 	    agent->end_flush.again < next)
 		next = agent->end_flush.again;
-	for (push = agent->pushes; push != NULL; push = push->next)
+	for (push = agent->pushes; push != NULL; push = push->next) {
 		if (push->flush.state == FLUSH_SETTLING &&
 		    push->flush.again < next)
 			next = push->flush.again;
+		if (push->until < next)
+			next = push->until;
+	}
 	/* Never spin, whatever is due. */
 	return next < now + CLOCK_SECOND / 50 ? now + CLOCK_SECOND / 50 : next;
 }
@@ -200,13 +224,13 @@ signal_came(void *context, const struct signalfd_siginfo *info)
 	struct agent *agent = context;
 	bool daemon = agent->needs.mode == AGENT_DAEMON;
 
+	if (info->ssi_signo == SIGCONT) {
+		agent_notice_beat(agent);
+		return;
+	}
 	if (info->ssi_signo == SIGTERM && agent->needs.mode != AGENT_PUSH) {
-		agent_notice(agent, agent->needs.settings->grace);
-		if (agent->needs.link >= 0)
-			link_say(agent->needs.link, "{s:s, s:I}", "say",
-			    "notice", "left_ms", (json_int_t)
-			    (agent->needs.settings->grace /
-			    CLOCK_MILLISECOND));
+		agent_notice_of(agent, "SIGTERM", "",
+		    agent->needs.settings->grace);
 		agent_turn(agent);
 		return;
 	}
@@ -248,6 +272,7 @@ set_up(struct agent *agent, struct error *error)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGCONT);
 	signal(SIGPIPE, SIG_IGN);
 	if ((agent->candidates = candidates_new()) == NULL)
 		return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
@@ -256,6 +281,8 @@ set_up(struct agent *agent, struct error *error)
 	    loop_signals(agent->loop, &signals, signal_came, agent,
 	    error) != 0 ||
 	    (agent->rate = rate_new(settings->limit_rate, error)) == NULL ||
+	    (agent->hooks = hooks_new(agent->loop, error)) == NULL ||
+	    agent_notice_begin(agent, error) != 0 ||
 	    agent_talk_begin(agent, error) != 0 ||
 	    (agent->start = start_begin(&needs, error)) == NULL ||
 	    loop_watch(agent->loop, start_fd(agent->start), POLLIN, begun,
@@ -274,6 +301,10 @@ tear_down(struct agent *agent)
 	struct push *push;
 
 	control_free(agent->control);
+	hooks_free(agent->hooks);
+	notice_free(agent->notices);
+	free(agent->newest.name);
+	free(agent->durable.name);
 	while ((push = agent->pushes) != NULL) {
 		agent->pushes = push->next;
 		free(push);

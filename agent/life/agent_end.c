@@ -18,6 +18,23 @@
 /* After the deadline has passed anyway. */
 #define CLOSE_TIME_LATE (CLOCK_SECOND + CLOCK_SECOND / 2)
 
+/* The newest that is complete and not durable; NULL: none. */
+static const char *
+lost_name(struct agent *agent)
+{
+	size_t count = candidates_count(agent->candidates);
+	const struct candidate *newest = agent->flying, *each;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		each = candidates_at(agent->candidates, i);
+		if (newest == NULL || each->order > newest->order)
+			newest = each;
+	}
+	return newest != NULL ? newest->checkpoint->name :
+	    candidates_lost(agent->candidates);
+}
+
 int
 agent_class(struct agent *agent)
 {
@@ -51,44 +68,11 @@ agent_class(struct agent *agent)
 	}
 	if (facts.pending != UINT64_MAX) {
 		error_set(error, ERROR_NOT_DURABLE, CAUSE_CANCELLED,
-		    agent->flying != NULL ? agent->flying->checkpoint->name :
-		    NULL, "complete here, but not durable yet");
+		    lost_name(agent), "complete here, but not durable");
 		return ERROR_NOT_DURABLE;
 	}
 	error_clear(error);
 	return ERROR_NONE;
-}
-
-void
-agent_notice(struct agent *agent, uint64_t left)
-{
-	const struct settings *settings = agent->needs.settings;
-	uint64_t now = clock_monotonic();
-	char text[UNIT_TEXT_SIZE];
-
-	if (agent->needs.mode != AGENT_TRAINER)
-		log_line(LOG_WARNING, "notice", "ending in at most %s",
-		    unit_duration_text(left, text));
-	if (agent->deadline.state != DEADLINE_RUNNING)
-		agent->noticed_order = candidates_last(agent->candidates);
-	deadline_notice(&agent->deadline, now, now + left);
-	agent->how = "preempted";
-	if (agent->uploads != NULL)
-		uploads_deadline(agent->uploads,
-		    deadline_last_upload(&agent->deadline));
-	candidates_hurry(agent->candidates);
-	if (agent->phase == AGENT_STARTING && agent->start != NULL &&
-	    !agent->needs.trainer_begun)
-		start_cancel(agent->start);
-	else if (agent->needs.mode == AGENT_DAEMON || agent->trainer_over)
-		agent_begin_flush(agent, "preempted");
-	if (agent->watch != NULL && agent->notice_scan == 0)
-		agent->notice_scan = agent_scan(agent);
-	if (settings->save_signal != 0 && agent->trainer > 0 &&
-	    !(agent->deadline.said & DEADLINE_LIFT))
-		agent_signal_trainer(agent, settings->save_signal);
-	if (agent->phase == AGENT_RUNNING)
-		agent_replan(agent);
 }
 
 void
@@ -109,7 +93,8 @@ agent_begin_flush(struct agent *agent, const char *how)
 static json_t *
 close_facts(struct agent *agent)
 {
-	const char *lost = candidates_lost(agent->candidates);
+	const char *lost = lost_name(agent);
+	const struct cause *cause = causes_first(&agent->causes);
 	json_t *facts;
 
 	facts = json_pack("{s:s, s:b, s:I}", "outcome", agent->superseded ?
@@ -118,6 +103,11 @@ close_facts(struct agent *agent)
 	    (json_int_t)agent->durable_count);
 	if (facts != NULL && lost != NULL)
 		json_set_name(facts, "not_durable", lost);
+	if (facts != NULL && cause != NULL)
+		json_object_set_new(facts, "notice", json_pack("{s:s, s:s}",
+		    "source", cause->source, "reason", cause->reason));
+	if (facts != NULL && agent->durable.name != NULL)
+		json_set_name(facts, "newest_durable", agent->durable.name);
 	return facts;
 }
 
@@ -131,8 +121,8 @@ agent_end(struct agent *agent, int class)
 		agent->class = class;
 		if (agent->deadline.state == DEADLINE_RUNNING ||
 		    agent->deadline.state == DEADLINE_DONE)
-			limit = (agent->deadline.when > now ?
-			    agent->deadline.when : now) + CLOSE_TIME_LATE;
+			limit = agent->deadline.when > now + CLOSE_TIME_LATE ?
+			    agent->deadline.when : now + CLOSE_TIME_LATE;
 		if (class != ERROR_NONE && agent->interrupts > 1)
 			limit = now + CLOSE_TIME_LATE;
 		loop_timer_set(agent->loop, &agent->over_at, limit,
@@ -154,17 +144,28 @@ agent_end(struct agent *agent, int class)
 static void
 say_end(struct agent *agent, int class)
 {
+	const char *lost = lost_name(agent);
 	char text[ERROR_TEXT_SIZE];
 
 	if (agent->needs.mode == AGENT_PUSH)
 		return;
-	if (class == ERROR_NONE)
+	if (class == ERROR_NONE) {
 		log_line(LOG_INFO, "all_durable", "everything that is "
-		    "complete here is durable");
-	else
-		log_line(LOG_ERROR, "not_durable", "%s: %s",
-		    class == ERROR_SUPERSEDED ? "superseded" : "NOT durable",
-		    error_text(&agent->outcome->error, text));
+		    "complete here is durable%s%s",
+		    agent->durable.name != NULL ? "; the newest is " : "",
+		    agent->durable.name != NULL ? agent->durable.name : "");
+		return;
+	}
+	log_event(LOG_ERROR, "not_durable", LOG_FIELDS(
+	    LOG_TEXT_FIELD("lost", lost == NULL ? "" : lost),
+	    LOG_TEXT_FIELD("newest_durable", agent->durable.name == NULL ? "" :
+	    agent->durable.name)),
+	    "%s: %s; the newest durable one is %s",
+	    class == ERROR_SUPERSEDED ? "superseded" : "NOT durable",
+	    error_text(&agent->outcome->error, text),
+	    agent->durable.name != NULL ? agent->durable.name :
+	    "none of this life");
+	agent_failed(agent, lost, agent->outcome->error.message);
 }
 
 static void
@@ -175,10 +176,12 @@ follow_deadline(struct agent *agent)
 		.trainer = agent->trainer > 0 && !agent->trainer_over,
 		.asked = agent->needs.settings->save_signal != 0,
 		.saved = agent->saved,
+		.stays = agent->needs.mode == AGENT_DAEMON && !agent->ending,
 		.flushed = agent->ending &&
 		    flush_over(&agent->end_flush, &flush),
 		.bytes = agent->last_bytes,
-		.rate = agent->measured,
+		.rate = speed_now(&agent->speed),
+		.round = agent->round,
 	};
 	unsigned actions;
 	int class;
@@ -188,6 +191,14 @@ follow_deadline(struct agent *agent)
 		if (agent->needs.mode != AGENT_PUSH)
 			courtesy_end(agent->usual_nice);
 		rate_set(agent->rate, 0);
+	}
+	if (actions & DEADLINE_SAVE) {
+		log_line(LOG_INFO, "save_again", "the last save is durable "
+		    "and there is time for one more: asking for it");
+		agent->saved = false;
+		agent->noticed_order = candidates_last(agent->candidates);
+		agent_signal_trainer(agent,
+		    agent->needs.settings->save_signal);
 	}
 	if (actions & DEADLINE_STOP)
 		agent_stop_trainer(agent);

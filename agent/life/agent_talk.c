@@ -19,13 +19,16 @@
 /* How often a start that takes long says what it is doing. */
 #define SAY_EVERY 10
 
+/* Milliseconds that a request may name: a year. */
+#define TIME_MAXIMUM (UINT64_C(366) * 24 * 3600 * 1000)
+
 static const char *const modes[] = {
 	[AGENT_TRAINER] = "run", [AGENT_DAEMON] = "agent",
 	[AGENT_PUSH] = "push",
 };
 
-static const char *
-phase_text(const struct agent *agent)
+const char *
+agent_phase(const struct agent *agent)
 {
 	if (agent->superseded)
 		return "superseded";
@@ -46,20 +49,12 @@ begin_push(struct agent *agent, struct push *push)
 	flush_begin(&push->flush, clock_monotonic(), agent_scan(agent));
 }
 
+/* ${client} waits until what is complete now is durable, or ${until}. */
 static void
-take_push(struct agent *agent, struct control_client *client,
-    const json_t *request)
+add_push(struct agent *agent, struct control_client *client, uint64_t until)
 {
-	const char *remote = json_get_text(request, "remote");
 	struct push *push;
 
-	if (remote == NULL ||
-	    strcmp(remote, agent->needs.settings->url) != 0) {
-		control_end(client, ERROR_USAGE, "the agent of this directory "
-		    "keeps it in another remote", json_pack("{s:s}", "remote",
-		    agent->needs.settings->url));
-		return;
-	}
 	if (agent->superseded) {
 		control_end(client, ERROR_SUPERSEDED,
 		    agent->outcome->error.message, NULL);
@@ -72,10 +67,71 @@ take_push(struct agent *agent, struct control_client *client,
 		return;
 	}
 	push->client = client;
+	push->until = until;
 	push->next = agent->pushes;
 	agent->pushes = push;
 	if (agent->watch != NULL)
 		begin_push(agent, push);
+}
+
+/* `push` of another process, which means this agent's remote. */
+static void
+take_push(struct agent *agent, struct control_client *client,
+    const json_t *request)
+{
+	const char *remote = json_get_text(request, "remote");
+
+	if (remote == NULL ||
+	    strcmp(remote, agent->needs.settings->url) != 0)
+		control_end(client, ERROR_USAGE, "the agent of this directory "
+		    "keeps it in another remote", json_pack("{s:s}", "remote",
+		    agent->needs.settings->url));
+	else
+		add_push(agent, client, CLOCK_NEVER);
+}
+
+static void
+take_flush(struct agent *agent, struct control_client *client,
+    const json_t *request)
+{
+	uint64_t time;
+
+	if (json_get_u64(request, "timeout_ms", &time) != 0 ||
+	    time > TIME_MAXIMUM)
+		add_push(agent, client, CLOCK_NEVER);
+	else
+		add_push(agent, client, clock_monotonic() +
+		    time * CLOCK_MILLISECOND);
+}
+
+static void
+take_notice(struct agent *agent, struct control_client *client,
+    const json_t *request)
+{
+	const char *reason = json_get_text(request, "reason");
+	uint64_t left, usual = agent->needs.settings->grace;
+
+	if (json_get_u64(request, "left_ms", &left) != 0 ||
+	    left > TIME_MAXIMUM)
+		left = usual / CLOCK_MILLISECOND;
+	agent_notice_of(agent, "ckptsync notice", reason == NULL ? "" : reason,
+	    left * CLOCK_MILLISECOND);
+	if (json_is_true(json_object_get(request, "wait")))
+		add_push(agent, client, CLOCK_NEVER);
+	else
+		control_end(client, ERROR_NONE, "", json_pack("{s:s}", "dir",
+		    place_folder(agent->needs.place)));
+}
+
+static void
+take_status(struct agent *agent, struct control_client *client)
+{
+	int class = ERROR_FAILED;
+	json_t *status = agent_status(agent, &class);
+
+	control_end(client, class, class == ERROR_NONE ? "" :
+	    class == ERROR_SUPERSEDED ? agent->outcome->error.message :
+	    "not everything is durable", status);
 }
 
 static void
@@ -88,10 +144,16 @@ asked(void *context, struct control_client *client, const char *word,
 		control_end(client, ERROR_NONE, "", json_pack(
 		    "{s:i, s:s, s:s, s:s, s:s}", "pid", (int)getpid(),
 		    "mode", modes[agent->needs.mode], "remote",
-		    agent->needs.settings->url, "phase", phase_text(agent),
+		    agent->needs.settings->url, "phase", agent_phase(agent),
 		    "version", CKPTSYNC_VERSION));
 	} else if (strcmp(word, "push") == 0) {
 		take_push(agent, client, request);
+	} else if (strcmp(word, "flush") == 0) {
+		take_flush(agent, client, request);
+	} else if (strcmp(word, "notice") == 0) {
+		take_notice(agent, client, request);
+	} else if (strcmp(word, "status") == 0) {
+		take_status(agent, client);
 	} else {
 		control_end(client, ERROR_USAGE,
 		    "this agent does not know that request", NULL);
@@ -124,6 +186,23 @@ answer(struct agent *agent, struct push *push)
 	    class == ERROR_NONE ? "" : agent->outcome->error.message, NULL);
 }
 
+static void
+expire_pushes(struct agent *agent, uint64_t now)
+{
+	struct push **place = &agent->pushes, *push;
+
+	while ((push = *place) != NULL) {
+		if (now < push->until) {
+			place = &push->next;
+			continue;
+		}
+		control_end(push->client, ERROR_NOT_DURABLE,
+		    "not durable within that time", NULL);
+		*place = push->next;
+		free(push);
+	}
+}
+
 void
 agent_check_pushes(struct agent *agent)
 {
@@ -131,8 +210,9 @@ agent_check_pushes(struct agent *agent)
 	struct push **place = &agent->pushes, *push;
 	uint64_t now = clock_monotonic();
 
+	expire_pushes(agent, now);
 	if (agent->pushes == NULL || agent->phase != AGENT_RUNNING ||
-	    agent->watch == NULL)
+	    (agent->watch == NULL && !agent->superseded))
 		return;
 	facts = agent_flush_facts(agent);
 	while ((push = *place) != NULL) {
@@ -248,6 +328,8 @@ agent_beat(void *context)
 		beat_start(agent);
 	else if (agent->phase == AGENT_RUNNING)
 		beat_upload(agent);
+	agent_measure(agent);
+	agent_notice_beat(agent);
 	/* Idle costs nothing but one look a second while somebody waits. */
 	lively = agent->line.terminal && agent->phase != AGENT_STARTING &&
 	    agent->ending;
@@ -316,7 +398,8 @@ hear(struct agent *agent, const json_t *message)
 		trainer_is_over(agent);
 	} else if (strcmp(word, "notice") == 0) {
 		if (json_get_u64(message, "left_ms", &number) == 0)
-			agent_notice(agent, number * CLOCK_MILLISECOND);
+			agent_notice_of(agent, NULL, "",
+			    number * CLOCK_MILLISECOND);
 	} else if (strcmp(word, "give_up") == 0) {
 		agent->interrupts = 2;
 		agent_end(agent, agent_class(agent));

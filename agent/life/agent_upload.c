@@ -1,5 +1,7 @@
 #include "life/agent_private.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,7 +10,9 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/random.h"
+#include "base/rate.h"
 #include "format/checkpoint.h"
+#include "life/hooks.h"
 #include "life/place.h"
 #include "life/settings.h"
 #include "life/uploads.h"
@@ -18,9 +22,6 @@
 
 /* With nothing else to wait for, a fault that does not pass ends a flush. */
 #define FAILURES_MAXIMUM 3
-
-/* Small uploads say nothing about the wire. */
-#define MEASURED_MINIMUM (1 << 20)
 
 struct flush_facts
 agent_flush_facts(struct agent *agent)
@@ -37,48 +38,33 @@ agent_flush_facts(struct agent *agent)
 }
 
 void
-agent_send_next(struct agent *agent)
+agent_send(struct agent *agent, struct candidate *candidate)
 {
-	bool hurry = agent->deadline.state == DEADLINE_RUNNING;
-	uint64_t now = clock_monotonic();
-
-	if (agent->phase != AGENT_RUNNING || agent->superseded ||
-	    agent->flying != NULL || agent->uploads == NULL)
-		return;
-	if (hurry && now >= deadline_last_upload(&agent->deadline))
-		return;
-	agent->flying = candidates_take(agent->candidates, now, hurry);
-	if (agent->flying == NULL)
-		return;
-	uploads_send(agent->uploads, agent->flying->checkpoint,
+	agent->flying = candidate;
+	agent->giving_way = false;
+	agent->passed_before = rate_passed(agent->rate);
+	uploads_send(agent->uploads, candidate->checkpoint,
 	    candidates_wants_snapshot(agent->candidates,
-	    agent->flying->checkpoint->series));
+	    candidate->checkpoint->series));
 }
 
 void
-agent_replan(struct agent *agent)
+agent_send_next(struct agent *agent)
 {
-	const struct candidate *newest;
-	struct uploads_progress progress;
-	uint64_t now = clock_monotonic(), end, rate = agent->measured;
+	struct candidate *candidate;
 
-	newest = candidates_newest(agent->candidates);
-	if (agent->flying == NULL || newest == NULL ||
-	    newest->order < agent->flying->order ||
-	    newest->checkpoint->role != ROLE_RESUME)
+	if (agent->phase != AGENT_RUNNING || agent->superseded ||
+	    agent->uploads == NULL)
 		return;
-	progress = uploads_progress(agent->uploads);
-	if (progress.moved >= MEASURED_MINIMUM && now > progress.started)
-		rate = (uint64_t)((double)progress.moved /
-		    ((double)(now - progress.started) / (double)CLOCK_SECOND));
-	end = deadline_last_upload(&agent->deadline);
-	if (deadline_plan(end > now ? end - now : 0, rate,
-	    progress.total - progress.done, newest->checkpoint->size) !=
-	    DEADLINE_PLAN_NEWEST)
+	if (agent->deadline.state == DEADLINE_RUNNING) {
+		agent_plan(agent);
 		return;
-	log_line(LOG_INFO, "replanned", "%s gives way to %s, which is newer",
-	    agent->flying->checkpoint->name, newest->checkpoint->name);
-	uploads_cancel(agent->uploads);
+	}
+	if (agent->flying != NULL)
+		return;
+	candidate = candidates_take(agent->candidates, clock_monotonic());
+	if (candidate != NULL)
+		agent_send(agent, candidate);
 }
 
 static void
@@ -102,8 +88,49 @@ agent_supersede(struct agent *agent, const struct error *error)
 	if (agent->flying != NULL)
 		uploads_cancel(agent->uploads);
 	say_superseded(agent);
+	agent_failed(agent, NULL, error->message);
 	if (agent->needs.settings->stop_on_superseded)
 		agent_stop_trainer(agent);
+}
+
+static void
+tell_commit(struct agent *agent, const struct uploads_result *result)
+{
+	const struct checkpoint *checkpoint = agent->flying->checkpoint;
+	char step[24] = "", bytes[24];
+
+	if (checkpoint->has_step)
+		snprintf(step, sizeof(step), "%" PRIu64, checkpoint->step);
+	snprintf(bytes, sizeof(bytes), "%" PRIu64, checkpoint->size);
+	hooks_run(agent->hooks, "commit", agent->needs.settings->on_commit,
+	    HOOK_FACTS({ "CHECKPOINT", checkpoint->name },
+	    { "ID", result->id }, { "STEP", step }, { "BYTES", bytes },
+	    { "DIR", place_folder(agent->needs.place) },
+	    { "REMOTE", agent->needs.settings->url }));
+}
+
+/* What a checkpoint that a trainer goes on from teaches. */
+static void
+learn(struct agent *agent, const struct uploads_result *result)
+{
+	const struct candidate *candidate = agent->flying;
+	uint64_t interval = 0;
+
+	agent_mark(&agent->durable, candidate->checkpoint, result->id);
+	if (agent->last_seen != 0 && candidate->seen > agent->last_seen)
+		interval = candidate->seen - agent->last_seen;
+	agent->last_seen = candidate->seen;
+	if (!result->known) {
+		agent->last_bytes = result->new_bytes;
+		agent->last_size = candidate->checkpoint->size;
+		agent_check_habit(agent, interval);
+	}
+	if (agent->deadline.state == DEADLINE_RUNNING &&
+	    candidate->order > agent->noticed_order) {
+		agent->saved = true;
+		if (agent->asked_at != 0)
+			agent->round = clock_monotonic() - agent->asked_at;
+	}
 }
 
 static void
@@ -118,16 +145,10 @@ durable(struct agent *agent, const struct uploads_result *result)
 		agent_tell(agent, report_durable(checkpoint, result,
 		    candidate->seen));
 	agent->durable_count++;
-	if (result->new_bytes >= MEASURED_MINIMUM && result->took > 0)
-		agent->measured = (uint64_t)((double)result->new_bytes /
-		    ((double)result->took / (double)CLOCK_SECOND));
-	if (checkpoint->role == ROLE_RESUME) {
-		if (!result->known)
-			agent->last_bytes = result->new_bytes;
-		if (agent->deadline.state == DEADLINE_RUNNING &&
-		    candidate->order > agent->noticed_order)
-			agent->saved = true;
-	}
+	if (checkpoint->role == ROLE_RESUME)
+		learn(agent, result);
+	if (!result->known)
+		tell_commit(agent, result);
 	candidates_end(agent->candidates, candidate, result->snapshot ?
 	    CANDIDATE_SNAPSHOT_DURABLE : CANDIDATE_DURABLE);
 }
@@ -181,6 +202,9 @@ try_again(struct agent *agent, const struct error *error)
 		pause = PAUSE_IN_A_HURRY;
 	agent_tell(agent, report_failed(candidate->checkpoint, "retry", error,
 	    pause));
+	if (candidate->failures == 0)
+		agent_failed(agent, candidate->checkpoint->name,
+		    error->message);
 	candidates_return(agent->candidates, candidate,
 	    clock_monotonic() + pause);
 }
@@ -195,6 +219,9 @@ failed(struct agent *agent, const struct error *error)
 		candidates_end(agent->candidates, candidate, CANDIDATE_LOST);
 		agent->flying = NULL;
 		agent_supersede(agent, error);
+	} else if (error->cause == CAUSE_CANCELLED && agent->giving_way) {
+		candidates_hold(agent->candidates, candidate,
+		    candidate->left > 0 ? candidate->left : 1);
 	} else if (error->cause == CAUSE_CANCELLED) {
 		candidates_return(agent->candidates, candidate, 0);
 	} else if (error->cause == CAUSE_CHANGED) {
@@ -209,6 +236,7 @@ failed(struct agent *agent, const struct error *error)
 	} else {
 		agent->outcome->error = *error;
 		agent_tell(agent, report_failed(checkpoint, "lost", error, 0));
+		agent_failed(agent, checkpoint->name, error->message);
 		candidates_end(agent->candidates, candidate, CANDIDATE_LOST);
 	}
 }
@@ -225,10 +253,12 @@ agent_uploaded(void *context)
 			if (result->error.class != ERROR_NONE)
 				log_failure(LOG_WARNING, "close_failed",
 				    &result->error);
+			agent->closed = result->error.class == ERROR_NONE;
 			free(result);
 			agent_over(agent);
 			return;
 		}
+		speed_ended(&agent->speed, result->new_bytes, result->took);
 		if (result->error.class == ERROR_NONE)
 			durable(agent, result);
 		else

@@ -50,6 +50,20 @@ written(const struct checkpoint *checkpoint)
 	return monotonic - (uint64_t)(age * (double)CLOCK_SECOND);
 }
 
+/* What `status` calls the newest; one that is known is durable as well. */
+static void
+note_newest(struct agent *agent, const struct checkpoint *checkpoint)
+{
+	const struct start_result *begun = agent->begun;
+
+	if (checkpoint->role != ROLE_RESUME ||
+	    is_among(begun->older, begun->older_count, checkpoint))
+		return;
+	agent_mark(&agent->newest, checkpoint, "");
+	if (is_among(begun->known, begun->known_count, checkpoint))
+		agent_mark(&agent->durable, checkpoint, "");
+}
+
 static void
 complete(struct agent *agent, struct watch_event *event)
 {
@@ -58,6 +72,7 @@ complete(struct agent *agent, struct watch_event *event)
 	uint64_t batch;
 
 	agent_forget_unsettled(agent, checkpoint->name);
+	note_newest(agent, checkpoint);
 	if (is_among(begun->known, begun->known_count, checkpoint)) {
 		agent_tell(agent, report_seen(checkpoint, "known"));
 		return;
@@ -74,10 +89,7 @@ complete(struct agent *agent, struct watch_event *event)
 	event->checkpoint = NULL;
 	(void)candidates_add(agent->candidates, checkpoint, batch,
 	    written(checkpoint), dropped, agent);
-	if (agent->deadline.state == DEADLINE_RUNNING)
-		agent_replan(agent);
-	else
-		agent_send_next(agent);
+	agent_send_next(agent);
 }
 
 /* A path of it that exists as long as it does. */

@@ -115,6 +115,8 @@ replaces(const struct candidate *newer, const struct candidate *older)
 {
 	if (strcmp(newer->checkpoint->name, older->checkpoint->name) == 0)
 		return true;
+	if (older->left > 0)
+		return false;
 	return same_series(newer, older) && newer->batch != older->batch;
 }
 
@@ -158,18 +160,6 @@ candidates_add(struct candidates *candidates,
 	return candidate->order;
 }
 
-/* In a hurry: what a trainer goes on from before all else, then the newest. */
-static bool
-hurries_before(const struct candidate *a, const struct candidate *b)
-{
-	bool a_resumes = a->checkpoint->role == ROLE_RESUME;
-	bool b_resumes = b->checkpoint->role == ROLE_RESUME;
-
-	if (a_resumes != b_resumes)
-		return a_resumes;
-	return a->order > b->order;
-}
-
 /* The series that has waited longest for its turn, its oldest first. */
 static bool
 takes_turn_before(const struct candidates *candidates,
@@ -185,7 +175,7 @@ takes_turn_before(const struct candidates *candidates,
 }
 
 static size_t
-choose(const struct candidates *candidates, uint64_t now, bool hurry)
+choose(const struct candidates *candidates, uint64_t now)
 {
 	const struct candidate *each;
 	size_t i, chosen = SIZE_MAX;
@@ -194,21 +184,18 @@ choose(const struct candidates *candidates, uint64_t now, bool hurry)
 		each = candidates->waiting[i];
 		if (each->not_before > now)
 			continue;
-		if (chosen == SIZE_MAX || (hurry ?
-		    hurries_before(each, candidates->waiting[chosen]) :
-		    takes_turn_before(candidates, each,
-		    candidates->waiting[chosen])))
+		if (chosen == SIZE_MAX || takes_turn_before(candidates, each,
+		    candidates->waiting[chosen]))
 			chosen = i;
 	}
 	return chosen;
 }
 
 /* Forget the waiting ones of a series that are older than ${order}. */
-static uint64_t
+static void
 drop_older(struct candidates *candidates, const char *series, uint64_t order)
 {
 	struct candidate *each;
-	uint64_t since = UINT64_MAX;
 	size_t i;
 
 	for (i = 0; i < candidates->count; ) {
@@ -218,42 +205,45 @@ drop_older(struct candidates *candidates, const char *series, uint64_t order)
 			i++;
 			continue;
 		}
-		if (each->since < since)
-			since = each->since;
 		remove_at(candidates, i);
 		candidate_free(each);
 	}
-	return since;
 }
 
 struct candidate *
-candidates_take(struct candidates *candidates, uint64_t now, bool hurry)
+candidates_pick(struct candidates *candidates, size_t index)
 {
-	struct candidate *taken;
-	struct series *series;
-	uint64_t since;
-	size_t index;
+	struct candidate *taken = candidates_at(candidates, index);
 
-	if ((index = choose(candidates, now, hurry)) == SIZE_MAX)
-		return NULL;
-	taken = candidates->waiting[index];
 	remove_at(candidates, index);
-	series = find_series(candidates, taken->checkpoint->series);
-	series->served = ++candidates->turn;
-	if (hurry) {
-		since = drop_older(candidates, series->name, taken->order);
-		if (since < taken->since)
-			taken->since = since;
-	}
+	find_series(candidates, taken->checkpoint->series)->served =
+	    ++candidates->turn;
 	return taken;
 }
 
-const struct candidate *
-candidates_newest(const struct candidates *candidates)
+struct candidate *
+candidates_take(struct candidates *candidates, uint64_t now)
 {
-	size_t index = choose(candidates, UINT64_MAX, true);
+	size_t index = choose(candidates, now);
 
-	return index == SIZE_MAX ? NULL : candidates->waiting[index];
+	return index == SIZE_MAX ? NULL : candidates_pick(candidates, index);
+}
+
+struct candidate *
+candidates_at(struct candidates *candidates, size_t index)
+{
+	assert(index < candidates->count);
+	return candidates->waiting[index];
+}
+
+void
+candidates_hold(struct candidates *candidates, struct candidate *candidate,
+    uint64_t left)
+{
+	assert(left > 0);
+	candidate->left = left;
+	if (insert(candidates, candidate) != 0)
+		candidates_end(candidates, candidate, CANDIDATE_LOST);
 }
 
 void

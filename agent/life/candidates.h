@@ -28,6 +28,9 @@ struct candidate {
 	uint64_t seen;		/* clock_monotonic() when it was last written */
 	uint64_t not_before;	/* clock_monotonic(): try again then */
 	unsigned failures;
+	uint64_t left;		/* bytes that its upload had left when it was
+				 * held; 0: all */
+	bool hopeless;		/* it was said that it cannot make it */
 };
 
 /* How an upload ended, for the series. */
@@ -57,19 +60,26 @@ uint64_t candidates_add(struct candidates *candidates,
     void *context);
 
 /**
- * candidates_take(candidates, now, hurry):
+ * candidates_take(candidates, now):
  * The next one to go up, the caller's (candidate_free); NULL when none is due.
- * With ${hurry} (a deadline runs) the newest that a trainer would go on from
- * comes first, older ones of a series are dropped, and no turn is kept.
  */
-struct candidate *candidates_take(struct candidates *candidates, uint64_t now,
-    bool hurry);
+struct candidate *candidates_take(struct candidates *candidates, uint64_t now);
 
 /**
- * candidates_newest(candidates):
- * What candidates_take would give in a hurry; stays in the set.
+ * candidates_at(candidates, index):
+ * The waiting ones, oldest first, below candidates_count; they stay in the set.
+ * candidates_pick(candidates, index): this one is to go up; the caller's.
  */
-const struct candidate *candidates_newest(const struct candidates *candidates);
+struct candidate *candidates_at(struct candidates *candidates, size_t index);
+struct candidate *candidates_pick(struct candidates *candidates, size_t index);
+
+/**
+ * candidates_hold(candidates, candidate, left):
+ * A deadline runs and it gives way to another one, with ${left} bytes (> 0) to
+ * go: it waits, and nothing newer takes its place before that is durable.
+ */
+void candidates_hold(struct candidates *candidates,
+    struct candidate *candidate, uint64_t left);
 
 /**
  * candidates_return(candidates, candidate, not_before):

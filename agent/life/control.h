@@ -15,8 +15,10 @@ struct loop;
  *	{"event": "end", "class": exit code, "message": text}
  *
  * after which the agent closes the connection.  Requests of this version:
- * "hello" (its end has "pid", "mode", "remote" and "phase") and "push" (with
- * "remote", which must be the agent's; events as report.h says).
+ * "hello" (its end has "pid", "mode", "remote" and "phase"), "push" (with
+ * "remote", which must be the agent's; events as report.h says), "flush" (the
+ * same; "timeout_ms" may bound it), "notice" ("left_ms", "reason", "wait") and
+ * "status" (its end has what agent_status.c says).
  */
 
 #define CONTROL_LINE_MAXIMUM 65536

@@ -54,21 +54,34 @@ courtesy_begin(void)
 	return usual;
 }
 
-void
-courtesy_end(int usual)
+static void
+set_all_threads(int policy, int nice_level, int io)
 {
 	DIR *threads;
 	struct dirent *entry;
 	pid_t thread;
 
 	if ((threads = opendir("/proc/self/task")) == NULL) {
-		set_thread(0, SCHED_OTHER, usual, IO_MIDDLE);
+		set_thread(0, policy, nice_level, io);
 		return;
 	}
 	while ((entry = readdir(threads)) != NULL)
 		if ((thread = atoi(entry->d_name)) > 0)
-			set_thread(thread, SCHED_OTHER, usual, IO_MIDDLE);
+			set_thread(thread, policy, nice_level, io);
 	closedir(threads);
+}
+
+void
+courtesy_end(int usual)
+{
+	set_all_threads(SCHED_OTHER, usual, IO_MIDDLE);
+}
+
+void
+courtesy_again(int usual)
+{
+	set_all_threads(SCHED_BATCH,
+	    can_lift(usual) ? usual + NICE : usual, IO_LOWEST);
 }
 
 void

@@ -23,6 +23,11 @@ int courtesy_begin(void);
 void courtesy_end(int usual);
 
 /**
+ * courtesy_again(usual): what courtesy_end lifted holds again.
+ */
+void courtesy_again(int usual);
+
+/**
  * courtesy_descriptors():
  * Raise the soft limit of open descriptors to the hard one.
  */

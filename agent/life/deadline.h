@@ -2,6 +2,7 @@
 #define LIFE_DEADLINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -22,18 +23,21 @@ enum deadline_action {
 	DEADLINE_LIFT = 1,	/* lift every limit, tell the trainer (save signal) */
 	DEADLINE_STOP = 2,	/* send the stop signal */
 	DEADLINE_KILL = 4,	/* the trainer does not end: kill it */
-	DEADLINE_END = 8	/* commit no more, write close.json, end */
+	DEADLINE_END = 8,	/* commit no more, write close.json, end */
+	DEADLINE_SAVE = 16	/* there is time for one more save: ask again */
 };
 
 /* How things stand. */
 struct deadline_facts {
 	bool trainer;		/* it is alive */
 	bool asked;		/* a save signal was sent to it */
-	bool saved;		/* a save that completed after the notice is durable */
+	bool saved;		/* a save that completed after that is durable */
+	bool stays;		/* somebody else's trainer may save until the end */
 	bool flushed;		/* all that is complete is durable, after a scan that
 				 * began when the trainer had ended (or there is none) */
 	uint64_t bytes;		/* what the last save will have to send; 0: unknown */
 	uint64_t rate;		/* measured, bytes a second; 0: unknown */
+	uint64_t round;		/* ns from the save signal to durable; 0: unknown */
 };
 
 struct deadline {
@@ -41,6 +45,8 @@ struct deadline {
 	uint64_t began;		/* clock_monotonic() of the notice */
 	uint64_t when;		/* and of the end */
 	unsigned said;		/* actions */
+	uint64_t again;		/* when to ask for one more save; 0: not decided,
+				 * UINT64_MAX: never */
 };
 
 /**
@@ -56,10 +62,16 @@ void deadline_hint(struct deadline *deadline);
 void deadline_notice(struct deadline *deadline, uint64_t now, uint64_t when);
 
 /**
+ * deadline_withdraw(deadline):
+ * No machine goes: normal again.  Does nothing once all is done.
+ */
+void deadline_withdraw(struct deadline *deadline);
+
+/**
  * deadline_stop_time(deadline, facts):
  * When to send the stop signal: so that, at the measured speed and a quarter
- * more, the save that it causes can go up; at once when a save that was asked
- * for is durable.
+ * more, the save that it causes can go up; at the last moment when no save
+ * could; at once when a save that was asked for is durable.
  */
 uint64_t deadline_stop_time(const struct deadline *deadline,
     const struct deadline_facts *facts);
@@ -77,19 +89,24 @@ unsigned deadline_step(struct deadline *deadline, uint64_t now,
  */
 uint64_t deadline_last_upload(const struct deadline *deadline);
 
-enum deadline_plan {
-	DEADLINE_PLAN_BOTH,	/* finish what is in flight, then the newest */
-	DEADLINE_PLAN_NEWEST,	/* give up what is in flight for the newest */
-	DEADLINE_PLAN_FLYING	/* finish what is in flight; the newest cannot make it */
+/* Something that is complete and not durable. */
+struct deadline_item {
+	uint64_t order;		/* of completion */
+	uint64_t left;		/* bytes that are still to be sent */
+	bool resumes;		/* a trainer would go on from it */
+	bool flying;		/* it is being sent; at most one */
 };
 
+#define DEADLINE_NONE SIZE_MAX
+
 /**
- * deadline_plan(left, rate, flying, newest):
- * Which of two to send in ${left} ns at ${rate} bytes a second: ${flying}
- * bytes are missing of an older checkpoint that is in flight, ${newest} of the
- * newest one.
+ * deadline_choose(items, count, left, rate):
+ * What to send now, of ${count} ${items}, when ${left} ns are left at ${rate}
+ * bytes a second (0: unknown): the index of the newest that can make it,
+ * after what is in flight if both can; what a trainer goes on from before all
+ * else.  DEADLINE_NONE when nothing can make it: no request is spent on that.
  */
-enum deadline_plan deadline_plan(uint64_t left, uint64_t rate, uint64_t flying,
-    uint64_t newest);
+size_t deadline_choose(const struct deadline_item *items, size_t count,
+    uint64_t left, uint64_t rate);
 
 #endif

@@ -61,3 +61,22 @@ launcher_check(struct error *error)
 	}
 	return 0;
 }
+
+#define YEAR (INT64_C(366) * 24 * 3600)
+
+int64_t
+launcher_job_end(int64_t now, struct error *error)
+{
+	const char *text = getenv("SLURM_JOB_END_TIME");
+	struct error ignored = ERROR_INIT;
+	uint64_t end = 0;
+
+	if (text == NULL || text[0] == '\0')
+		return 0;
+	if (unit_parse_number(text, 1, (uint64_t)INT64_MAX, &end,
+	    &ignored) == 0 && (int64_t)end > now &&
+	    (int64_t)end - now <= YEAR)
+		return (int64_t)end;
+	return error_set(error, ERROR_FAILED, CAUSE_OTHER,
+	    "SLURM_JOB_END_TIME", "'%s' is not the end of this job", text), 0;
+}

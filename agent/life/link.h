@@ -13,6 +13,7 @@ struct error;
  *	{"say": "term", "term": n, "random": hex, "opened": time}
  *	{"say": "ready", "restored": "/path" or ""}	start the trainer now
  *	{"say": "notice", "left_ms": n}			a deadline has begun
+ *	{"say": "withdrawn"}				there is none after all
  *	{"say": "signal", "signal": n}			to the trainer's process
  *	{"say": "stop"}					the stop signal now
  *	{"say": "end", "class": n}			before it ends by itself

@@ -1,5 +1,6 @@
 #include "life/place.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,6 +26,7 @@ struct place {
 	char name[NAME_DIGITS + 1];
 	char *socket;
 	char *lock_path;
+	char *notice;
 	int lock;			/* -1: not held */
 	char *state;
 	bool state_sought;
@@ -124,6 +126,19 @@ is_locked(const char *path)
 	return locked;
 }
 
+/* Where locks and sockets may lie, the best first; "" for none. */
+static void
+runtime_folders(char folders[3][PATH_MAX])
+{
+	const char *variable = getenv("XDG_RUNTIME_DIR");
+
+	snprintf(folders[0], PATH_MAX, "%s",
+	    variable != NULL && variable[0] == '/' ? variable : "");
+	snprintf(folders[1], PATH_MAX, "/run/user/%u", (unsigned)geteuid());
+	snprintf(folders[2], PATH_MAX, "/tmp/ckptsync-%u",
+	    (unsigned)geteuid());
+}
+
 /*
  * Choose among the runtime directories: one in which an agent runs already
  * (it may have been started from a session with another environment), else
@@ -133,15 +148,10 @@ static int
 choose_runtime(struct place *place, struct error *error)
 {
 	char candidates[3][PATH_MAX];
-	const char *variable = getenv("XDG_RUNTIME_DIR");
 	size_t i, chosen = SIZE_MAX;
 	bool fits, last;
 
-	snprintf(candidates[0], PATH_MAX, "%s",
-	    variable != NULL && variable[0] == '/' ? variable : "");
-	snprintf(candidates[1], PATH_MAX, "/run/user/%u", (unsigned)geteuid());
-	snprintf(candidates[2], PATH_MAX, "/tmp/ckptsync-%u",
-	    (unsigned)geteuid());
+	runtime_folders(candidates);
 	for (i = 0; i < 3; i++) {
 		last = i == 2;
 		fits = strlen(candidates[i]) + NAME_DIGITS +
@@ -215,6 +225,12 @@ place_new(const char *folder, const char *socket, struct error *error)
 	    choose_runtime(place, error);
 	if (result != 0)
 		goto fail;
+	if (asprintf(&place->notice, "%s.notice", place->socket) < 0) {
+		place->notice = NULL;
+		error_set(error, ERROR_FAILED, CAUSE_MEMORY, folder,
+		    "out of memory for a path");
+		goto fail;
+	}
 	return place;
 fail:
 	place_free(place);
@@ -231,6 +247,57 @@ const char *
 place_socket(const struct place *place)
 {
 	return place->socket;
+}
+
+const char *
+place_notice(const struct place *place)
+{
+	return place->notice;
+}
+
+void
+place_set_notice(struct place *place, char *path)
+{
+	free(place->notice);
+	place->notice = path;
+}
+
+static bool
+is_socket_name(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length == sizeof("ckptsync-.sock") - 1 + NAME_DIGITS &&
+	    strncmp(name, "ckptsync-", 9) == 0 &&
+	    strcmp(name + length - 5, ".sock") == 0;
+}
+
+void
+place_visit(void (*visit)(void *context, const char *socket), void *context)
+{
+	char folders[3][PATH_MAX], *path;
+	struct dirent *entry;
+	size_t i;
+	DIR *folder;
+
+	runtime_folders(folders);
+	for (i = 0; i < 3; i++) {
+		/* XDG_RUNTIME_DIR is /run/user/UID most of the time. */
+		if (folders[i][0] == '\0' ||
+		    (i > 0 && strcmp(folders[i], folders[0]) == 0) ||
+		    !is_private(folders[i], false) ||
+		    (folder = opendir(folders[i])) == NULL)
+			continue;
+		while ((entry = readdir(folder)) != NULL) {
+			if (!is_socket_name(entry->d_name))
+				continue;
+			path = path_join(folders[i], entry->d_name);
+			if (path != NULL)
+				visit(context, path);
+			free(path);
+		}
+		closedir(folder);
+	}
 }
 
 int
@@ -318,6 +385,7 @@ place_free(struct place *place)
 	free(place->folder);
 	free(place->socket);
 	free(place->lock_path);
+	free(place->notice);
 	free(place->state);
 	free(place);
 }

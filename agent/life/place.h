@@ -51,6 +51,26 @@ int place_lock(struct place *place, struct error *error);
 const char *place_state(struct place *place);
 
 /**
+ * place_notice(place):
+ * The path of the notice file that `run` gives its trainer: beside the socket.
+ */
+const char *place_notice(const struct place *place);
+
+/**
+ * place_set_notice(place, path):
+ * It is ${path}, which ${place} owns from now on.
+ */
+void place_set_notice(struct place *place, char *path);
+
+/**
+ * place_visit(visit, context):
+ * Call ${visit} with the path of each control socket of this user in the
+ * usual places (dead ones may be among them).
+ */
+void place_visit(void (*visit)(void *context, const char *socket),
+    void *context);
+
+/**
  * place_free(place):
  * Give up the lock, if it is held by this process alone.  Behave consistently
  * with free(NULL).

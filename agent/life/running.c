@@ -1,12 +1,16 @@
 #include "life/running.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/unit.h"
 #include "life/control.h"
+#include "life/launcher.h"
+#include "life/notice_file.h"
 #include "life/place.h"
 #include "life/settings.h"
 
@@ -89,4 +93,48 @@ running_lock(const struct settings *settings, struct error *error)
 	}
 	error_clear(error);
 	return place;
+}
+
+static void
+take_job_end(struct settings *settings)
+{
+	struct error error = ERROR_INIT;
+	int64_t now = (int64_t)clock_wall().tv_sec, end;
+	char text[UNIT_TEXT_SIZE];
+	uint64_t left;
+
+	if (settings->deadline != 0)
+		return;
+	end = launcher_job_end(now, &error);
+	if (error.class != ERROR_NONE)
+		log_failure(LOG_WARNING, "job_end", &error);
+	if (end == 0)
+		return;
+	left = (uint64_t)(end - now) * CLOCK_SECOND;
+	settings->deadline = clock_monotonic() + left;
+	log_line(LOG_INFO, "job_end", "this Slurm job ends in %s",
+	    unit_duration_text(left, text));
+}
+
+int
+running_prepare(struct settings *settings, struct place *place,
+    struct error *error)
+{
+	char *path;
+
+	take_job_end(settings);
+	if (settings->notice_file == NULL && settings->command == NULL)
+		return 0;
+	if (settings->notice_file != NULL) {
+		path = notice_file_check(place_folder(place),
+		    settings->notice_file, error);
+		if (path == NULL)
+			return -1;
+		place_set_notice(place, path);
+	}
+	settings->notice_file = place_notice(place);
+	if (setenv("CKPTSYNC_NOTICE_FILE", settings->notice_file, 1) != 0)
+		return error_set(error, ERROR_FAILED, CAUSE_MEMORY, NULL,
+		    "out of memory for the environment");
+	return 0;
 }

@@ -30,6 +30,12 @@ struct settings {
 	const char *shell_command;	/* --env-command; NULL: none */
 	bool no_environment;
 	uint64_t grace;			/* ns from SIGTERM to the end */
+	uint64_t deadline;		/* of the machine, known beforehand:
+					 * clock_monotonic(); 0: none */
+	const char *notice_file;	/* for the trainer; NULL: none */
+	const char *on_commit;		/* hooks: shell commands; NULL: none */
+	const char *on_notice;
+	const char *on_error;
 
 	/* `run` alone. */
 	uint64_t start_timeout;		/* ns */

@@ -215,6 +215,8 @@ hear(struct supervisor *supervisor, const json_t *message)
 		if (json_get_u64(message, "left_ms", &left) == 0)
 			supervisor_notice(supervisor,
 			    left * CLOCK_MILLISECOND, false);
+	} else if (strcmp(word, "withdrawn") == 0) {
+		supervisor_withdraw(supervisor);
 	} else if (strcmp(word, "signal") == 0) {
 		hear_number(message, supervisor);
 	} else if (strcmp(word, "stop") == 0) {

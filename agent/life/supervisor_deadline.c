@@ -52,18 +52,39 @@ supervisor_wait_for_agent(struct supervisor *supervisor)
 	    clock_monotonic() + AGENT_AFTER, give_up_is_due, supervisor);
 }
 
+/* SIGTERM is never taken back. */
+void
+supervisor_withdraw(struct supervisor *supervisor)
+{
+	uint64_t now = clock_monotonic(), end = supervisor->term_deadline;
+
+	supervisor->deadline = 0;
+	supervisor->end.noticed = false;
+	loop_timer_stop(supervisor->loop, &supervisor->stop_at);
+	loop_timer_stop(supervisor->loop, &supervisor->kill_at);
+	loop_timer_stop(supervisor->loop, &supervisor->give_up_at);
+	if (end != 0)
+		supervisor_notice(supervisor, end > now ? end - now : 0,
+		    false);
+}
+
 void
 supervisor_notice(struct supervisor *supervisor, uint64_t left, bool tell)
 {
 	uint64_t now = clock_monotonic(), when = now + left, before;
 	char text[UNIT_TEXT_SIZE];
 
+	if (tell && (supervisor->term_deadline == 0 ||
+	    when < supervisor->term_deadline))
+		supervisor->term_deadline = when;
 	if (supervisor->deadline > 0 && supervisor->deadline <= when)
 		return;
 	supervisor->deadline = when;
 	supervisor->end.noticed = true;
-	log_line(LOG_WARNING, "notice", "this machine goes in %s",
-	    unit_duration_text(left, text));
+	/* What comes from the agent was logged there, with its reason. */
+	if (tell)
+		log_line(LOG_WARNING, "notice", "this machine goes in %s: "
+		    "SIGTERM", unit_duration_text(left, text));
 	if (tell && supervisor->link >= 0)
 		link_say(supervisor->link, "{s:s, s:I}", "say", "notice",
 		    "left_ms", (json_int_t)(left / CLOCK_MILLISECOND));

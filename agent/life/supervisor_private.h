@@ -38,6 +38,7 @@ struct supervisor {
 	struct loop_timer linger;
 
 	uint64_t deadline;		/* clock_monotonic(), 0: none */
+	uint64_t term_deadline;		/* the same, of SIGTERM */
 	struct loop_timer stop_at;
 	struct loop_timer kill_at;
 	struct loop_timer give_up_at;
@@ -63,6 +64,11 @@ void supervisor_listen(void *supervisor);
  * This machine goes in ${left} ns; ${tell} the agent too.
  */
 void supervisor_notice(struct supervisor *supervisor, uint64_t left, bool tell);
+
+/**
+ * supervisor_withdraw(supervisor): it does not, says the agent.
+ */
+void supervisor_withdraw(struct supervisor *supervisor);
 
 /**
  * supervisor_wait_for_agent(supervisor):

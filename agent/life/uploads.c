@@ -225,6 +225,7 @@ void
 uploads_deadline(struct uploads *uploads, uint64_t when)
 {
 	record_hurry(uploads->record);
+	writer_hurry(uploads->needs.writer, when);
 	pthread_mutex_lock(&uploads->lock);
 	uploads->deadline = when;
 	if (uploads->busy)

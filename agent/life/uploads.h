@@ -74,7 +74,8 @@ void uploads_close(struct uploads *uploads, json_t *facts, uint64_t deadline);
 
 /**
  * uploads_cancel(uploads): end what is in flight soon.
- * uploads_deadline(uploads, when): it and all that follow must end by then.
+ * uploads_deadline(uploads, when): it and all that follow must end by then; 0:
+ * there is no such end any more.
  */
 void uploads_cancel(struct uploads *uploads);
 void uploads_deadline(struct uploads *uploads, uint64_t when);

@@ -1,0 +1,107 @@
+#include "cmd/ask.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cmd/options.h"
+#include "cmd/output.h"
+#include "life/control.h"
+#include "life/place.h"
+#include "life/report.h"
+
+struct asking {
+	const struct options *options;
+	const json_t *request;
+	void (*heard)(void *context, const struct ask_answer *answer);
+	void *context;
+	struct report_line line;
+	bool all;		/* one that is not there is not missed */
+	unsigned count;
+	int class;
+};
+
+static void
+show_progress(void *context, const json_t *event)
+{
+	struct asking *asking = context;
+	const char *word = json_get_text(event, "event");
+	const char *name = json_get_text(event, "name");
+	uint64_t done, total;
+
+	if (word != NULL && strcmp(word, "progress") == 0 && name != NULL &&
+	    json_get_u64(event, "done_bytes", &done) == 0 &&
+	    json_get_u64(event, "total_bytes", &total) == 0)
+		report_line_show(&asking->line, name, done, total, false);
+}
+
+static void
+ask_one(void *context, const char *socket)
+{
+	struct asking *asking = context;
+	struct error error = ERROR_INIT;
+	struct ask_answer answer = { .socket = socket };
+	uint64_t class = ERROR_FAILED;
+	json_t *end;
+
+	end = control_ask(socket, asking->request, show_progress, asking,
+	    &error);
+	report_line_clear(&asking->line);
+	if (end == NULL) {
+		if (asking->all && error.class == ERROR_NO_AGENT)
+			return;
+		asking->count++;
+		(void)output_failure(asking->options, &error);
+		if ((int)error.class > asking->class)
+			asking->class = error.class;
+		return;
+	}
+	asking->count++;
+	(void)json_get_u64(end, "class", &class);
+	answer.end = end;
+	answer.class = (int)class;
+	answer.message = json_get_text(end, "message");
+	if (answer.message == NULL)
+		answer.message = "";
+	if (answer.class > asking->class)
+		asking->class = answer.class;
+	if (asking->heard != NULL)
+		asking->heard(asking->context, &answer);
+	json_decref(end);
+}
+
+int
+ask_agents(const struct options *options, const json_t *request,
+    void (*heard)(void *context, const struct ask_answer *answer),
+    void *context)
+{
+	const char *socket = options->settings.socket;
+	struct asking asking = { .options = options, .request = request,
+	    .heard = heard, .context = context };
+	struct error error = ERROR_INIT;
+	struct place *place;
+
+	report_line_start(&asking.line, options->quiet);
+	if (socket == NULL && (socket = getenv("CKPTSYNC_SOCKET")) != NULL &&
+	    socket[0] == '\0')
+		socket = NULL;
+	if (socket != NULL) {
+		ask_one(&asking, socket);
+	} else if (options->settings.folder != NULL) {
+		place = place_new(options->settings.folder, NULL, &error);
+		if (place == NULL)
+			return output_failure(options, &error);
+		ask_one(&asking, place_socket(place));
+		place_free(place);
+	} else {
+		asking.all = true;
+		place_visit(ask_one, &asking);
+	}
+	if (asking.count > 0)
+		return asking.class;
+	error_set(&error, ERROR_NO_AGENT, CAUSE_NOT_FOUND, NULL,
+	    "no agent of this user is running here");
+	return output_failure(options, &error);
+}

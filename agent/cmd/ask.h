@@ -1,0 +1,31 @@
+#ifndef CMD_ASK_H
+#define CMD_ASK_H
+
+#include <jansson.h>
+
+struct options;
+
+/*
+ * Ask the agents that the user means: the one of DIR or --socket
+ * (CKPTSYNC_DIR, CKPTSYNC_SOCKET), else all of this user.
+ */
+
+/* What one agent answered. */
+struct ask_answer {
+	const char *socket;
+	const json_t *end;	/* as in life/control.h */
+	int class;		/* enum error_class */
+	const char *message;
+};
+
+/**
+ * ask_agents(options, request, heard, context):
+ * Send ${request} to each and call ${heard} (may be NULL) with its answer.
+ * What cannot be asked is said on standard error.  Return the exit code: 0, or
+ * the highest class that an agent answered; ERROR_NO_AGENT when there is none.
+ */
+int ask_agents(const struct options *options, const json_t *request,
+    void (*heard)(void *context, const struct ask_answer *answer),
+    void *context);
+
+#endif
