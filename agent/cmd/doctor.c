@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "cmd/options.h"
@@ -150,12 +151,14 @@ command_doctor(const struct options *options)
 	    .findings = json_array() };
 	struct error error = ERROR_INIT;
 	int result, status;
+	bool hangs;
 
 	/* A reader that has seen enough must not keep us from cleaning up. */
 	signal(SIGPIPE, SIG_IGN);
 	if (!options->json)
 		print_places(options);
-	result = checkup_run(&options->settings, tell, &tally, &error);
+	result = checkup_run(&options->settings, tell, &tally, &hangs,
+	    &error);
 	if (result > 0) {
 		signal(result, SIG_DFL);
 		raise(result);
@@ -163,5 +166,7 @@ command_doctor(const struct options *options)
 	status = result != 0 ? output_failure(options, &error) :
 	    finish(&tally);
 	json_decref(tally.findings);
+	if (hangs)
+		_exit(status);	/* under the feet of a thread */
 	return status;
 }

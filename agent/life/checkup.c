@@ -215,17 +215,34 @@ attend(struct checkup_part *part, int signals, checkup_tell tell,
 	}
 }
 
-/* Join what ends by ${until}; return whether all have. */
 static bool
-join_parts(struct checkup *checkup, uint64_t until)
+is_over(struct checkup_part *part)
 {
+	bool over;
+
+	pthread_mutex_lock(&part->checkup->lock);
+	over = part->over;
+	pthread_mutex_unlock(&part->checkup->lock);
+	return over;
+}
+
+/*
+ * Join all parts; one that is late already is not waited for, unless ${patient}:
+ * it may have to clean up.  Return whether all have ended.
+ */
+static bool
+join_parts(struct checkup *checkup, bool patient)
+{
+	uint64_t now = clock_monotonic(), until;
 	bool all = true;
 
 	for (int i = 0; i < CHECKUP_PARTS; i++) {
 		struct checkup_part *part = &checkup->parts[i];
 
-		if (part->started &&
-		    thread_join_until(part->thread, until) != 0)
+		if (!part->started)
+			continue;
+		until = patient || is_over(part) ? now + LEAVE_TIME : now;
+		if (thread_join_until(part->thread, until) != 0)
 			all = false;
 	}
 	return all;
@@ -286,12 +303,13 @@ attend_all(struct checkup *checkup, int signals, checkup_tell tell,
 
 int
 checkup_run(const struct settings *settings, checkup_tell tell,
-    void *context, struct error *error)
+    void *context, bool *hangs, struct error *error)
 {
 	struct checkup *checkup = checkup_new(settings, error);
 	int signals, result = -1;
 	sigset_t before;
 
+	*hangs = false;
 	if (checkup == NULL)
 		return -1;
 	signals = catch_signals(&before);
@@ -301,8 +319,8 @@ checkup_run(const struct settings *settings, checkup_tell tell,
 	else if (start_parts(checkup, error) == 0)
 		result = attend_all(checkup, signals, tell, context);
 	atomic_store(&checkup->stop, true);
-	if (join_parts(checkup, clock_monotonic() +
-	    (result == 0 ? 0 : LEAVE_TIME)))
+	*hangs = !join_parts(checkup, result != 0);
+	if (!*hangs)
 		checkup_free(checkup);
 	if (signals >= 0)
 		close(signals);

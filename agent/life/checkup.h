@@ -1,6 +1,8 @@
 #ifndef LIFE_CHECKUP_H
 #define LIFE_CHECKUP_H
 
+#include <stdbool.h>
+
 struct error;
 struct finding;
 struct settings;
@@ -22,10 +24,10 @@ typedef void (*checkup_tell)(void *context, const struct finding *finding);
  * deleted again, also when SIGINT, SIGTERM or SIGHUP came.  Return 0, the
  * number of that signal, or -1 when it could not even begin.
  *
- * When a system call hangs the process is left with a thread that uses memory
- * which is not freed: end it.
+ * When a system call hangs, *${hangs} is set: the process is left with a thread
+ * that uses memory which is not freed.  End it with _exit.
  */
 int checkup_run(const struct settings *settings, checkup_tell tell,
-    void *context, struct error *error);
+    void *context, bool *hangs, struct error *error);
 
 #endif
