@@ -175,6 +175,28 @@ read_file(const struct model_file *files, size_t file,
 	return result;
 }
 
+/*
+ * One file of several need not have what is asked for: only when none has, it
+ * is an error.
+ */
+static int
+read_files(const struct model_file *files, const struct model_plan *plan,
+    const struct model_options *options, struct model *model,
+    struct error *error)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < plan->count; i++) {
+		if (read_file(files, plan->files[i], options, model,
+		    error) == 0)
+			found = true;
+		else if (error->cause != CAUSE_NOT_FOUND ||
+		    error->class == ERROR_DAMAGED)
+			return -1;
+	}
+	return found ? 0 : -1;
+}
+
 static int
 read_model(const struct model_file *files, size_t count, bool inside,
     const struct model_options *options, struct model *model,
@@ -190,13 +212,10 @@ read_model(const struct model_file *files, size_t count, bool inside,
 		    read_tar(files, plan.files[0], options, model, error);
 	} else if (result == 0) {
 		model->layout = plan.layout;
-		if (plan.layout == MODEL_DCP)
-			result = model_dcp_take(files, count, plan.files[0],
-			    options, model, error);
-		for (size_t i = 0; i < plan.count && result == 0 &&
-		    plan.layout != MODEL_DCP; i++)
-			result = read_file(files, plan.files[i], options,
-			    model, error);
+		result = plan.layout == MODEL_DCP ?
+		    model_dcp_take(files, count, plan.files[0], options,
+		    model, error) :
+		    read_files(files, &plan, options, model, error);
 	}
 	model_files_plan_free(&plan);
 	return result;

@@ -138,7 +138,8 @@ make_survey(const struct key *node, struct survey *survey)
 }
 
 static int
-refuse(const struct key *node, const char *why, struct error *error)
+refuse(const struct key *node, enum error_cause cause, const char *why,
+    struct error *error)
 {
 	struct buffer text;
 	char hint[500] = "";
@@ -157,7 +158,7 @@ refuse(const struct key *node, const char *why, struct error *error)
 	}
 	memcpy(hint, buffer_text(&text), text.length);
 	buffer_free(&text);
-	error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL, "%s: %s", why, hint);
+	error_set(error, ERROR_USAGE, cause, NULL, "%s: %s", why, hint);
 	return error_cure(error,
 	    "choose one with --key; --list-keys shows them all");
 }
@@ -196,7 +197,8 @@ choose_unsure(const struct key *node, const struct survey *survey,
 		*into = survey->first[CLASS_AVERAGED];
 		return 1;
 	}
-	return refuse(node, "it is in doubt which part is the model", error);
+	return refuse(node, CAUSE_OTHER,
+	    "it is in doubt which part is the model", error);
 }
 
 static int
@@ -207,8 +209,8 @@ choose_in(const struct key *node, bool ema, struct model_choice *choice,
 
 	make_survey(node, &survey);
 	if (ema && survey.count[CLASS_AVERAGED] > 1)
-		return refuse(node, "there are several averages of the "
-		    "weights", error);
+		return refuse(node, CAUSE_OTHER,
+		    "there are several averages of the weights", error);
 	if (ema && survey.count[CLASS_AVERAGED] == 1) {
 		*into = survey.first[CLASS_AVERAGED];
 		return 1;
@@ -216,8 +218,8 @@ choose_in(const struct key *node, bool ema, struct model_choice *choice,
 	if (survey.numbered > 1 && survey.numbered == survey.count[CLASS_SURE])
 		return take(choice, MODEL_CHOICE_NUMBERED, node);
 	if (survey.count[CLASS_SURE] > 1)
-		return refuse(node, "more than one key may be the model",
-		    error);
+		return refuse(node, CAUSE_OTHER,
+		    "more than one key may be the model", error);
 	if (survey.count[CLASS_SURE] == 1) {
 		*into = survey.first[CLASS_SURE];
 		return 1;
@@ -257,8 +259,8 @@ choose_by_rules(const struct key_tree *tree, bool ema,
 	bool averaged_found = false;
 
 	if (node->optimizer_tensors == node->tensors)
-		return refuse(node, "it holds only the state of an optimizer",
-		    error);
+		return refuse(node, CAUSE_NOT_FOUND,
+		    "it holds only the state of an optimizer", error);
 	if (node->kind == KEY_MODULE && !ema)
 		return take(choice, MODEL_CHOICE_ALL, node);
 	for (int i = 0; i < DESCENTS_MAXIMUM; i++) {
@@ -277,7 +279,10 @@ choose_by_rules(const struct key_tree *tree, bool ema,
 		}
 		node = into;
 	}
-	return refuse(tree->root, ema ? "there are no averaged weights" :
+	if (ema)
+		return refuse(tree->root, CAUSE_NOT_FOUND,
+		    "there are no averaged weights", error);
+	return refuse(tree->root, CAUSE_OTHER,
 	    "it is in doubt which part is the model", error);
 }
 

@@ -9,7 +9,7 @@
 #include "base/source.h"
 #include "format/format.h"
 #include "format/legacy.h"
-#include "format/safetensors.h"
+#include "format/safetensors_header.h"
 #include "format/tar.h"
 
 #define START_SIZE 512
@@ -100,13 +100,9 @@ model_files_content(const struct source *source, enum model_content *content,
 	uint8_t start[START_SIZE];
 	size_t length = source->size < sizeof(start) ? (size_t)source->size :
 	    sizeof(start);
-	int claimed;
 
 	*content = MODEL_CONTENT_OTHER;
 	if (source_read(source, 0, start, length, error) != 0)
-		return -1;
-	claimed = safetensors_claimed(source, error);
-	if (claimed < 0)
 		return -1;
 	if ((length >= 4 && memcmp(start, "PK\3\4", 4) == 0) ||
 	    legacy_claimed(start, length))
@@ -119,7 +115,7 @@ model_files_content(const struct source *source, enum model_content *content,
 		*content = MODEL_CONTENT_TAR;
 	else if (length >= 2 && memcmp(start, "\x1f\x8b", 2) == 0)
 		*content = MODEL_CONTENT_GZIP;
-	else if (claimed > 0)
+	else if (safetensors_header_claimed(start, length))
 		*content = MODEL_CONTENT_SAFETENSORS;
 	return 0;
 }

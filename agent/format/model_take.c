@@ -274,10 +274,14 @@ check_twins(const struct model *model, struct error *error)
 	for (size_t i = 0; i < model->count; i++)
 		names[i] = model->tensors[i].name;
 	qsort(names, model->count, sizeof(*names), by_text);
-	for (size_t i = 1; i < model->count && result == 0; i++)
-		if (strcmp(names[i - 1], names[i]) == 0)
-			result = error_set(error, ERROR_DAMAGED, CAUSE_OTHER,
-			    NULL, "two of its tensors are named %s", names[i]);
+	for (size_t i = 1; i < model->count && result == 0; i++) {
+		if (strcmp(names[i - 1], names[i]) != 0)
+			continue;
+		error_set(error, ERROR_DAMAGED, CAUSE_OTHER, NULL,
+		    "two of its tensors are named %s", names[i]);
+		result = error_cure(error, "if they come from several files, "
+		    "give the one that is meant");
+	}
 	free(names);
 	return result;
 }

@@ -61,14 +61,12 @@ int
 safetensors_claimed(const struct source *source, struct error *error)
 {
 	uint8_t start[9];
-	uint64_t length;
 
 	if (source->size < 10)
 		return 0;
 	if (source_read(source, 0, start, sizeof(start), error) != 0)
 		return -1;
-	length = safetensors_header_length(start);
-	return length >= 2 && length <= SAFETENSORS_HEADER_MAXIMUM && start[8] == '{';
+	return safetensors_header_claimed(start, sizeof(start));
 }
 
 int

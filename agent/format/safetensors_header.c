@@ -383,14 +383,22 @@ read_header(struct header *header, struct error *error)
 	return check_cover(header, error);
 }
 
-uint64_t
-safetensors_header_length(const uint8_t start[8])
+/* The length that the first 8 bytes of a file say, little-endian. */
+static uint64_t
+header_length(const uint8_t start[8])
 {
 	uint64_t number = 0;
 
 	for (int i = 7; i >= 0; i--)
 		number = number << 8 | start[i];
 	return number;
+}
+
+bool
+safetensors_header_claimed(const uint8_t *start, size_t length)
+{
+	return length >= 9 && start[8] == '{' && header_length(start) >= 2 &&
+	    header_length(start) <= SAFETENSORS_HEADER_MAXIMUM;
 }
 
 /* Where the header ends, in *${data}; -1 when it cannot be there. */
@@ -409,7 +417,7 @@ header_place(const struct source *source, uint64_t *data, bool *failed,
 		*failed = true;
 		return -1;
 	}
-	length = safetensors_header_length(start);
+	length = header_length(start);
 	if (length == 0)
 		return damaged(error, "its length is 0");
 	if (length > SAFETENSORS_HEADER_MAXIMUM)

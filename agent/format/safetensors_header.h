@@ -29,10 +29,10 @@ typedef int safetensors_header_visit(void *context,
     const struct safetensors_tensor *tensor, struct error *error);
 
 /**
- * safetensors_header_length(start):
- * The length that the first 8 bytes of a file say.
+ * safetensors_header_claimed(start, length):
+ * Whether a file that begins with these bytes (9 do) looks like one.
  */
-uint64_t safetensors_header_length(const uint8_t start[8]);
+bool safetensors_header_claimed(const uint8_t *start, size_t length);
 
 /**
  * safetensors_header_read(source, visit, context, report, data, failed,

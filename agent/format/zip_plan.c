@@ -106,7 +106,8 @@ zip_plan_add(struct zip_plan *plan, const char *name, size_t name_length,
 	first = plan->end + LOCAL_SIZE + name_length + PADDING_SIZE +
 	    (is_wide(record) ? WIDE_SIZE : 0);
 	record->place = (first + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	if (length > INT64_MAX - record->place)
+	if (record->place > INT64_MAX ||
+	    length > INT64_MAX - record->place)
 		return error_set(error, ERROR_FAILED, CAUSE_LIMIT, NULL,
 		    "it would be too large for any file");
 	plan->end = record->place + length;

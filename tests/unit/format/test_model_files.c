@@ -160,6 +160,34 @@ test_hugging_face(void **state)
 	expect(&directory, "one.safetensors:a two.safetensors:b ");
 }
 
+/* One of several files need not have the key. */
+static void
+test_key_in_one_file(void **state)
+{
+	struct directory directory = { .count = 0 };
+	struct model_options options = { .key = "b" };
+	struct model model;
+	struct error error = ERROR_INIT;
+
+	(void)state;
+	add(&directory, "one.safetensors", safetensors('a'),
+	    SAFETENSORS_SIZE);
+	add(&directory, "two.safetensors", safetensors('b'),
+	    SAFETENSORS_SIZE);
+	assert_ok(model_read(directory.files, 2, &options, &model, &error),
+	    error);
+	assert_int_equal(model.count, 1);
+	assert_string_equal(model.tensors[0].name, "b");
+	assert_string_equal(model.key, "b");
+	model_free(&model);
+	options.key = "c";
+	assert_int_equal(model_read(directory.files, 2, &options, &model,
+	    &error), -1);
+	assert_int_equal(error.class, ERROR_USAGE);
+	assert_string_equal(error.message, "no tensors lie under the key c");
+	model_free(&model);
+}
+
 static void
 test_twins_in_two_files(void **state)
 {
@@ -171,7 +199,7 @@ test_twins_in_two_files(void **state)
 	add(&directory, "model_1.safetensors", safetensors('a'),
 	    SAFETENSORS_SIZE);
 	expect_error(&directory, ERROR_DAMAGED, CAUSE_OTHER,
-	    "two of its tensors are named a", "");
+	    "two of its tensors are named a", "give the one that is meant");
 }
 
 static void
@@ -277,6 +305,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choose_file),
 		cmocka_unit_test(test_hugging_face),
+		cmocka_unit_test(test_key_in_one_file),
 		cmocka_unit_test(test_twins_in_two_files),
 		cmocka_unit_test(test_what_cannot_be_chosen),
 		cmocka_unit_test(test_ranks),
