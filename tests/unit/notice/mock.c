@@ -226,7 +226,12 @@ serve(struct connection *connection, const char *text)
 		reply = (struct mock_reply){ .status = 401, .body = "401" };
 	goes_on = answer(connection->socket, &reply);
 
+	/* Closed before it counts as answered: its client knows by then. */
 	pthread_mutex_lock(&mock->lock);
+	if (!goes_on) {
+		close(connection->socket);
+		connection->socket = -1;
+	}
 	mock->busy--;
 	route->answered++;
 	pthread_cond_broadcast(&mock->changed);
@@ -245,7 +250,8 @@ run_connection(void *context)
 	} while (read_request(connection->socket, text, sizeof(text)) == 0 &&
 	    serve(connection, text));
 	pthread_mutex_lock(&connection->mock->lock);
-	close(connection->socket);
+	if (connection->socket >= 0)
+		close(connection->socket);
 	connection->socket = -1;
 	pthread_mutex_unlock(&connection->mock->lock);
 	return NULL;
@@ -430,7 +436,7 @@ mock_wait_idle(struct mock *mock)
 	struct timespec limit;
 
 	clock_gettime(CLOCK_REALTIME, &limit);
-	limit.tv_sec += 1;
+	limit.tv_sec += 30;
 	pthread_mutex_lock(&mock->lock);
 	while (mock->busy > 0 && pthread_cond_timedwait(&mock->changed,
 	    &mock->lock, &limit) == 0)

@@ -56,7 +56,7 @@ unsigned mock_connections(struct mock *mock);
 void mock_wait(struct mock *mock, const char *key, size_t count);
 void mock_wait_answered(struct mock *mock, const char *key, size_t count);
 
-/* Wait until every request that came is answered, or held; at most 1 s. */
+/* Wait until every request that came is answered, or held; at most 30 s. */
 void mock_wait_idle(struct mock *mock);
 
 /* The newest request of ${key}; the test fails when there was none. */

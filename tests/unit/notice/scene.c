@@ -97,10 +97,9 @@ scene_turn(double seconds, double step)
 void
 scene_poll(const char *key)
 {
-	size_t answered, before;
+	size_t before;
 
 	settle();
-	answered = mock_answered(scene.mock, key);
 	before = mock_count(scene.mock, key);
 	for (int i = 0; mock_count(scene.mock, key) == before; i++) {
 		if (i == 310)
@@ -109,7 +108,7 @@ scene_poll(const char *key)
 		    CLOCK_SECOND);
 		settle();
 	}
-	mock_wait_answered(scene.mock, key, answered + 1);
+	mock_wait_idle(scene.mock);
 	settle();
 }
 
@@ -128,6 +127,17 @@ scene_expect(enum notice_kind kind)
 		    (int)notice.kind, (int)kind, notice.source, notice.id,
 		    notice.reason, error_text(&notice.error, text));
 	return notice;
+}
+
+struct notice
+scene_expect_within(enum notice_kind kind, double seconds)
+{
+	struct pollfd fd = { .fd = notice_fd(scene.watch), .events = POLLIN };
+
+	for (double turned = 0; turned < seconds && poll(&fd, 1, 0) == 0;
+	    turned += 0.5)
+		scene_turn(0.5, 0.5);
+	return scene_expect(kind);
 }
 
 void

@@ -47,8 +47,8 @@ void scene_turn(double seconds, double step);
 
 /**
  * scene_poll(key):
- * Turn the clock until ${key} is asked for once more and that is answered.
- * The test fails after five minutes of the clock.
+ * Turn the clock until ${key} is asked for once more and that is
+ * answered, or held.  The test fails after five minutes of the clock.
  */
 void scene_poll(const char *key);
 
@@ -58,6 +58,12 @@ void scene_poll(const char *key);
  * turning the clock; the test fails when it is of another kind.
  */
 struct notice scene_expect(enum notice_kind kind);
+
+/**
+ * scene_expect_within(kind, seconds):
+ * The same, turning the clock by up to ${seconds} until one comes.
+ */
+struct notice scene_expect_within(enum notice_kind kind, double seconds);
 
 /**
  * scene_expect_nothing(key):

@@ -241,8 +241,7 @@ overlaps_a_request_that_hangs(void **state)
 	/* Two at a time, five seconds each. */
 	assert_true(scene_count_in(EVENTS, 20) <= 9);
 	set(DOCUMENT("2", EVENT("Preempt", "Scheduled", "\"vmss_7\"", "")));
-	scene_turn(6, 0.5);
-	scene_expect(NOTICE_DEADLINE);
+	scene_expect_within(NOTICE_DEADLINE, 10);
 }
 
 static void
@@ -291,10 +290,7 @@ asks_for_its_name_until_it_knows_it(void **state)
 	mock_set(scene.mock, NAME, (struct mock_reply){
 	    .body = "<html>vmss_7</html>" });
 	scene_begin(NOTICE_CLOUD_AZURE);
-	scene_poll(NAME);
-	scene_poll(NAME);
-	scene_poll(NAME);
-	notice = scene_expect(NOTICE_BLIND);
+	notice = scene_expect_within(NOTICE_BLIND, 20);
 	assert_string_equal(notice.reason, "garbled");
 	mock_set(scene.mock, NAME, (struct mock_reply){ .body = "vmss_7\n" });
 	scene_poll(NAME);

@@ -108,9 +108,7 @@ probes_tell_the_clouds_apart(void **state)
 
 		cases[i].play();
 		scene_begin(NOTICE_CLOUD_AUTO);
-		if (cases[i].kind == NOTICE_BLIND)
-			scene_turn(8, 0.5);
-		notice = scene_expect(cases[i].kind);
+		notice = scene_expect_within(cases[i].kind, 20);
 		assert_string_equal(notice.source, cases[i].source);
 		scene_tear_down(state);
 		scene_set_up(state);
@@ -144,8 +142,7 @@ no_answer_is_no_lasting_no(void **state)
 	scene_begin(NOTICE_CLOUD_AUTO);
 	mock_wait(scene.mock, TOKEN, 1);
 	assert_false(notice_next(scene.watch, &notice));
-	scene_turn(2.2, 0.1);
-	notice = scene_expect(NOTICE_BLIND);
+	notice = scene_expect_within(NOTICE_BLIND, 2.5);
 	assert_string_equal(notice.reason, "no cloud");
 	assert_non_null(strstr(notice.error.cure, "--cloud"));
 
