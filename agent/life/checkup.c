@@ -166,7 +166,7 @@ tell_late(struct checkup_part *part, checkup_tell tell, void *context)
 	memcpy(left, checkup->facts.left, sizeof(left));
 	pthread_mutex_unlock(&checkup->lock);
 	finding_set(&finding, FINDING_WRONG, part->row->check,
-	    "no end after %d s of %s",
+	    "not done within %d s: %s",
 	    (int)(part->row->limit / CLOCK_SECOND), doing);
 	if (left[0] != '\0' && part->row->run == checkup_store)
 		finding_add(&finding, "; objects that begin with %s may be "

@@ -100,7 +100,7 @@ say_unreached(struct checkup_part *part, const struct backend *backend,
 	}
 	finding_fail(&finding, FINDING_WRONG, keys ? "credentials" : "remote",
 	    error);
-	if (keys)
+	if (keys && facts->keys_known)
 		finding_add(&finding, "; the keys are from %s",
 		    facts->source);
 	if (facts != NULL && error->cause == CAUSE_UNREACHABLE && !keys)

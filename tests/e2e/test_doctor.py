@@ -521,6 +521,30 @@ class Machine(Doctor):
         self.only(found, "inotify", "hint", "fuse", "every 2 s")
         self.only(found, "leases", "hint", "fuse", "quiet for 10 s")
 
+    @unittest.skipUnless(shutil.which("bindfs"), "needs bindfs")
+    def test_a_file_system_that_hangs(self):
+        """Its server does not answer; the rest is checked all the same."""
+        os.mkdir(self.folder)
+        place = self.path("fuse")
+        os.mkdir(place)
+        server = subprocess.Popen(["bindfs", "-f", self.folder, place],
+                                  stderr=subprocess.DEVNULL)
+        limit = time.monotonic() + kit.PATIENCE
+        while not os.path.ismount(place):
+            if server.poll() is not None or time.monotonic() > limit:
+                server.kill()
+                server.wait()
+                self.skipTest("may not mount")
+            time.sleep(0.02)
+        self.addCleanup(server.wait)
+        self.addCleanup(subprocess.run, ["umount", place], check=True)
+        self.addCleanup(server.send_signal, signal.SIGCONT)
+        server.send_signal(signal.SIGSTOP)
+        found = self.doctor("--cloud", "none", place)
+        self.only(found, "directory", "wrong", "not done within 15 s",
+                  ">its file system")
+        self.only(found, "notices", "ok")
+
     def test_a_directory_that_cannot_be_written(self):
         place = self.path("sealed")
         os.mkdir(place)
