@@ -1,10 +1,17 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "s3/sockets.h"
+
+/*
+ * How many bytes the kernel takes beyond what the network has room for.  More
+ * would only make what was handed over look like what was sent.
+ */
+#define UNSENT_MAXIMUM (256 * 1024)
 
 static curl_socket_t
 on_open(void *context, curlsocktype purpose, struct curl_sockaddr *address)
@@ -12,8 +19,12 @@ on_open(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 	struct sockets *sockets = context;
 	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
 	    address->protocol);
+	int unsent = UNSENT_MAXIMUM;
 
 	(void)purpose;
+	if (fd >= 0)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+		    sizeof(unsent));
 	if (fd >= 0 && sockets->count < SOCKETS_LIMIT)
 		sockets->fds[sockets->count++] = fd;
 	return fd;
