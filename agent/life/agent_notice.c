@@ -114,14 +114,15 @@ follow(struct agent *agent, const struct cause *cause)
 	bool ends = strcmp(cause->id, "SIGTERM") == 0;
 
 	candidates_hurry(agent->candidates);
+	/* Before the scan of the flush, whose end may be the end. */
+	if (agent->watch != NULL && agent->notice_scan == 0)
+		agent->notice_scan = agent_scan(agent);
 	if (agent->phase == AGENT_STARTING && agent->start != NULL &&
 	    !agent->needs.trainer_begun)
 		start_cancel(agent->start);
 	else if (agent->trainer_over ||
 	    (agent->needs.mode == AGENT_DAEMON && ends))
 		agent_begin_flush(agent, "preempted");
-	if (agent->watch != NULL && agent->notice_scan == 0)
-		agent->notice_scan = agent_scan(agent);
 	agent_send_next(agent);
 }
 
