@@ -22,6 +22,9 @@
 
 #define BLOCK ((size_t)1 << 20)
 
+/* In the scratch each file begins at a multiple of this. */
+#define PLACE UINT64_C(65536)
+
 /* Free space that is left for others. */
 #define MARGIN (UINT64_C(1) << 20)
 
@@ -293,31 +296,43 @@ largest_left(const struct run *run)
 	return largest;
 }
 
-/* A sparse file with room for every file at its own offsets. */
+/* How long a file is with room for every file at its own offsets; where each
+ * begins. */
 static int
-make_scratch(struct run *run, struct error *error)
+lay_out(struct run *run, uint64_t *end, struct error *error)
 {
 	const struct weights *weights = run->weights;
-	uint64_t size, end = 0;
+	uint64_t size;
 	size_t i;
 
 	run->slices = calloc(weights->count + 1, sizeof(*run->slices));
 	run->parts = calloc(weights->count + 1, sizeof(*run->parts));
 	if (run->slices == NULL || run->parts == NULL)
 		return out_of_memory(error);
-	if ((run->scratch = draft_scratch(run->path, error)) < 0)
-		return -1;
+	*end = 0;
 	for (i = 0; i < weights->count; i++) {
 		size = weights->files[i].source->size;
-		if (size > INT64_MAX - end - 65536)
+		if (size > INT64_MAX - *end - PLACE)
 			return error_set(error, ERROR_FAILED, CAUSE_LIMIT,
 			    run->path, "the checkpoint is too large");
 		run->slices[i].whole = &run->scratch_source;
-		run->slices[i].offset = end;
-		run->parts[i] = slice_source(&run->slices[i], size);
-		run->sources[i] = &run->parts[i];
-		end = (end + size + 65535) / 65536 * 65536;
+		run->slices[i].offset = *end;
+		*end = (*end + size + PLACE - 1) / PLACE * PLACE;
 	}
+	return 0;
+}
+
+/* A sparse file for what has to be gathered. */
+static int
+make_scratch(struct run *run, struct error *error)
+{
+	const struct weights *weights = run->weights;
+	uint64_t end;
+	size_t i;
+
+	if (lay_out(run, &end, error) == -1 ||
+	    (run->scratch = draft_scratch(run->path, error)) < 0)
+		return -1;
 	if (ftruncate(run->scratch, (off_t)end) != 0)
 		return error_set_errno(error, errno, run->path,
 		    "cannot make a sparse file beside it");
@@ -325,6 +340,11 @@ make_scratch(struct run *run, struct error *error)
 		.fd = run->scratch, .name = run->path
 	};
 	run->scratch_source = source_from_file(&run->scratch_file, end);
+	for (i = 0; i < weights->count; i++) {
+		run->parts[i] = slice_source(&run->slices[i],
+		    weights->files[i].source->size);
+		run->sources[i] = &run->parts[i];
+	}
 	return 0;
 }
 
