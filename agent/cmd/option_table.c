@@ -403,7 +403,7 @@ const struct option_row option_rows[] = {
 	    "a shell command, run when an upload fails or something is lost",
 	    take_on_error },
 	{ "in", 0, "TIME", COMMAND_NOTICE, false,
-	    "how long this machine still has (the agent's --grace)",
+	    "how long this machine still has (the agent's grace time)",
 	    take_time },
 	{ "reason", 0, "TEXT", COMMAND_NOTICE, false,
 	    "why, for the log and the trainer", take_reason },
