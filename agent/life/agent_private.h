@@ -44,6 +44,8 @@ struct push {
 struct unsettled {
 	char *name;
 	char *path;	/* something of it, to see whether it is still there */
+	bool written;	/* somebody is writing it */
+	struct timespec changed;	/* wall time of its last change */
 	struct unsettled *next;
 };
 
@@ -170,8 +172,8 @@ int agent_watch_begin(struct agent *agent, struct error *error);
 uint64_t agent_scan(struct agent *agent);
 
 /**
- * agent_has_unsettled(agent): whether something that is not complete yet still
- * lies there.
+ * agent_has_unsettled(agent): whether something that is not complete yet, and
+ * no old leftover, still lies there.
  */
 bool agent_has_unsettled(struct agent *agent);
 void agent_forget_unsettled(struct agent *agent, const char *name);

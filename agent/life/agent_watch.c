@@ -136,8 +136,19 @@ waiting(struct agent *agent, const struct checkpoint *checkpoint)
 		free(unsettled);
 		return;
 	}
+	unsettled->written = strstr(checkpoint->reason,
+	    "being written") != NULL;
+	unsettled->changed = checkpoint->completed;
 	unsettled->next = agent->unsettled;
 	agent->unsettled = unsettled;
+}
+
+/* A leftover that nobody touches will not become complete by waiting. */
+static bool
+is_leftover(const struct unsettled *unsettled)
+{
+	return !unsettled->written && clock_wall().tv_sec -
+	    unsettled->changed.tv_sec > FLUSH_SETTLE_SECONDS;
 }
 
 bool
@@ -145,6 +156,7 @@ agent_has_unsettled(struct agent *agent)
 {
 	struct unsettled *unsettled, *next;
 	struct stat status;
+	bool fresh = false;
 	char *path;
 
 	for (unsettled = agent->unsettled; unsettled != NULL;
@@ -154,9 +166,11 @@ agent_has_unsettled(struct agent *agent)
 		    unsettled->path);
 		if (path != NULL && lstat(path, &status) != 0)
 			agent_forget_unsettled(agent, unsettled->name);
+		else if (!is_leftover(unsettled))
+			fresh = true;
 		free(path);
 	}
-	return agent->unsettled != NULL;
+	return fresh;
 }
 
 static void

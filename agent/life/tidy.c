@@ -15,7 +15,8 @@
 #include "store/truth.h"
 #include "watch/view.h"
 
-/* Move what is not whole out of the trainer's sight. */
+/* Move what is not whole, and that a trainer might go on from, out of its
+ * sight; other leftovers stay where they are. */
 static int
 move_torn(struct start *start, const struct view *view, struct error *error)
 {
@@ -26,7 +27,8 @@ move_torn(struct start *start, const struct view *view, struct error *error)
 
 	for (i = 0; i < view->count; i++) {
 		checkpoint = view->checkpoints[i];
-		if (checkpoint->state == CHECKPOINT_COMPLETE)
+		if (checkpoint->state == CHECKPOINT_COMPLETE ||
+		    !view_may_mislead(view, checkpoint))
 			continue;
 		if (aside_move(&aside, checkpoint, error) != 0)
 			return -1;
