@@ -327,7 +327,7 @@ static int
 make_scratch(struct run *run, struct error *error)
 {
 	const struct weights *weights = run->weights;
-	uint64_t end;
+	uint64_t end = 0;
 	size_t i;
 
 	if (lay_out(run, &end, error) == -1 ||
