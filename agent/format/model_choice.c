@@ -71,12 +71,14 @@ is_numbered(const struct key *key)
 static bool
 is_rest(const struct key *key)
 {
+	bool leaf = key->child == NULL;
+
 	if (key->optimizer_tensors == key->tensors)
 		return true;
-	if (is_one_of(key, rest, COUNT(rest)))
+	if (!leaf && is_one_of(key, rest, COUNT(rest)))
 		return true;
 	/* Tensors of layers may have any name. */
-	if (key->name == NULL || (key->child == NULL &&
+	if (key->name == NULL || (leaf &&
 	    memchr(key->name, '.', key->length) != NULL))
 		return false;
 	for (size_t i = 0; i < COUNT(rest_parts); i++)
@@ -110,15 +112,9 @@ struct survey {
 	const struct key *first[CLASS_UNKNOWN + 1];
 	size_t numbered;
 	size_t solid;		/* tensors that are no scalars */
-	bool layers;		/* some tensor is named like one of a layer */
+	bool dotted;		/* some tensor is named like one of a layer */
+	bool weight;		/* or as that of a single layer */
 };
-
-static bool
-is_layers_name(const struct key *key)
-{
-	return key->name != NULL && (key_tree_is(key, "weight") ||
-	    memchr(key->name, '.', key->length) != NULL);
-}
 
 static void
 make_survey(const struct key *node, struct survey *survey)
@@ -132,7 +128,9 @@ make_survey(const struct key *node, struct survey *survey)
 		survey->numbered += class == CLASS_SURE && is_numbered(at);
 		if (class == CLASS_TENSOR) {
 			survey->solid += !at->scalar;
-			survey->layers = survey->layers || is_layers_name(at);
+			survey->weight |= key_tree_is(at, "weight");
+			survey->dotted |= at->name != NULL &&
+			    memchr(at->name, '.', at->length) != NULL;
 		}
 	}
 }
@@ -180,11 +178,11 @@ choose_unsure(const struct key *node, const struct survey *survey,
 	const size_t *count = survey->count;
 	size_t others = count[CLASS_LIKELY] + count[CLASS_UNKNOWN];
 
-	if (count[CLASS_TENSOR] > 0 && others == 0 &&
-	    count[CLASS_AVERAGED] == 0) {
+	if (count[CLASS_TENSOR] > 0 && count[CLASS_AVERAGED] == 0 &&
+	    (others == 0 || survey->dotted)) {
 		if (count[CLASS_REST] == 0)
 			return take(choice, MODEL_CHOICE_ALL, node);
-		if (survey->layers)
+		if (survey->dotted || survey->weight)
 			return take(choice, MODEL_CHOICE_TENSORS, node);
 	}
 	/* Scalars beside something larger: a loss, a step. */
@@ -227,15 +225,15 @@ choose_in(const struct key *node, bool ema, struct model_choice *choice,
 	return choose_unsure(node, &survey, choice, into, error);
 }
 
-/* Whether one of the keys beneath has a name that a checkpoint's top has. */
+/* Whether what lies beneath is of several kinds, as at a checkpoint's top. */
 static bool
 is_like_a_top(const struct key *node)
 {
 	struct survey survey;
 
 	make_survey(node, &survey);
-	return survey.count[CLASS_REST] > 0 &&
-	    (survey.count[CLASS_SURE] > 0 || survey.count[CLASS_AVERAGED] > 0);
+	return (survey.count[CLASS_REST] > 0) + (survey.count[CLASS_SURE] > 0) +
+	    (survey.count[CLASS_AVERAGED] > 0) > 1;
 }
 
 /* Whether to ask again what beneath ${node}, just chosen, is the model. */
@@ -377,7 +375,7 @@ model_choice_holds(const struct model_choice *choice, const struct key *child)
 	case MODEL_CHOICE_ALL:
 		return true;
 	case MODEL_CHOICE_TENSORS:
-		return class_of(child) == CLASS_TENSOR;
+		return class_of(child) != CLASS_REST;
 	case MODEL_CHOICE_NUMBERED:
 		return class_of(child) == CLASS_SURE;
 	case MODEL_CHOICE_PREFIX:

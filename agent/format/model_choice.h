@@ -17,17 +17,18 @@ struct model_options;
  *  3. --ema: the one key with a name of averaged weights; none: refused.
  *  4. The one key with a sure name (state_dict, model_state_dict, module,
  *     model, model0 and so on); two that hold tensors: refused.
- *  5. Without one: everything, when it is a map of names to tensors; the
- *     tensors without what belongs to the rest (optimizer and so on, by name
- *     or by its structure), when their names are those of layers.
+ *  5. Without one: everything, when it is a map of names to tensors; without
+ *     what belongs to the rest (optimizer and so on, by name or by its
+ *     structure), when the names are those of layers.
  *  6. Else the only other key that is not the rest's; averaged weights when
  *     there is no other.  More than one: refused.
- * In what was chosen by 4 or 6 the same is asked again when it holds an
- * optimizer (Composer's `state`, a pickled trainer).
+ * In what was chosen by 3, 4 or 6 the same is asked again when it holds an
+ * optimizer, or keys as at a checkpoint's top (Composer's `state`, a pickled
+ * trainer).
  */
 enum model_choice_kind {
 	MODEL_CHOICE_ALL,	/* all beneath the base */
-	MODEL_CHOICE_TENSORS,	/* beneath the base, but not the rest's keys */
+	MODEL_CHOICE_TENSORS,	/* beneath the base, but for the rest's keys */
 	MODEL_CHOICE_NUMBERED,	/* its keys model0, model1, ... */
 	MODEL_CHOICE_PREFIX	/* those whose name begins with `prefix` and a dot */
 };

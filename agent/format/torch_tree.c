@@ -193,6 +193,21 @@ is_module(const struct pickle_node *node)
 	    pickle_find(state, "_buffers") != NULL;
 }
 
+/* An object of TorchScript: its attributes are those of the module. */
+static bool
+is_script(const struct pickle_node *node)
+{
+	return node->kind == PICKLE_CALL &&
+	    node->call->callee->kind == PICKLE_GLOBAL &&
+	    strncmp(node->call->callee->items[0]->text, "__torch__", 9) == 0;
+}
+
+static enum key_kind
+kind_of(const struct pickle_node *node)
+{
+	return is_module(node) || is_script(node) ? KEY_MODULE : KEY_BRANCH;
+}
+
 /* Whether a set, given as a node or as a call, holds the text of ${key}. */
 static bool
 holds(const struct pickle_node *set, const struct pickle_node *key)
@@ -337,7 +352,7 @@ walk_node(struct walk *walk, struct label label,
 	walk->frames[walk->depth++] = (struct frame){ .node = node,
 		.name = label.name, .length = label.length,
 		.number = label.number, .optimizer = is_optimizer(node),
-		.kind = is_module(node) ? KEY_MODULE : KEY_BRANCH };
+		.kind = kind_of(node) };
 	result = walk_children(walk, node);
 	walk->depth--;
 	return result;
@@ -356,7 +371,7 @@ torch_tree_make(const struct pickle *pickle, struct key_tree *tree,
 	if (kind != TORCH_VIEW_NONE)
 		return add_tensor(&walk, (struct label){ "tensor", 6, 0 },
 		    root, kind, &view);
-	tree->root->kind = is_module(root) ? KEY_MODULE : KEY_BRANCH;
+	tree->root->kind = kind_of(root);
 	tree->root->optimizer = is_optimizer(root);
 	return walk_children(&walk, root);
 }

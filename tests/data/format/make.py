@@ -14,7 +14,6 @@ import struct
 import tarfile
 import zlib
 
-import h5py
 import numpy as np
 import torch
 
@@ -131,6 +130,8 @@ def safetensors_file(name, tensors, metadata):
 
 
 def other_files():
+    import h5py
+
     safetensors_file("model.safetensors", [
         ("embed.weight", "F32", [10, 4], np.arange(40, dtype="<f4").tobytes()),
         ("head.größe", "BF16", [3, 5], bytes(range(1, 31))),

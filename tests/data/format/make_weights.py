@@ -29,7 +29,6 @@ import tarfile
 import types
 import zipfile
 
-import h5py
 import numpy as np
 import torch
 
@@ -45,8 +44,8 @@ TYPES = {
 
 def bytes_of(tensor):
     flat = tensor.detach().contiguous().reshape(-1)
-    if flat.dtype == torch.bfloat16:
-        flat = flat.view(torch.int16)
+    if flat.numel() > 0:
+        flat = flat.view(torch.uint8)
     return flat.numpy().tobytes()
 
 
@@ -241,7 +240,11 @@ def make_class(module, name, fields, frozen=False, **members):
     return made
 
 
+REAL = {}  # what the made modules stand before
+
+
 def make_module(name):
+    REAL[name] = sys.modules.get(name)
     sys.modules[name] = types.ModuleType(name)
     return sys.modules[name]
 
@@ -414,6 +417,8 @@ def directories():
 
 
 def keras():
+    import h5py
+
     def write(name, optimizer, version):
         with h5py.File(name, "w", libver=version) as out:
             out.create_dataset("layers/dense/vars/0", data=np.ones((2, 3)),

@@ -181,6 +181,9 @@ test_real_files(void **state)
 	check_splice("training-4.pt", "optimizer");
 	check_splice("lightning.ckpt", "optimizer_states");
 	check_splice("megatron.pt", "optimizer");
+	check_splice("../current/training.pt", "optimizer");
+	check_splice("../current/training-5.pt", "optimizer");
+	check_splice("../current/module.pt", "optimizer");
 }
 
 static void
