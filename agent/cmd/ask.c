@@ -105,3 +105,43 @@ ask_agents(const struct options *options, const json_t *request,
 	    "no agent of this user is running here");
 	return output_failure(options, &error);
 }
+
+/* What agents answered, for --json. */
+struct telling {
+	const struct options *options;
+	json_t *agents;
+};
+
+static void
+told(void *context, const struct ask_answer *answer)
+{
+	struct telling *telling = context;
+	struct error error = ERROR_INIT;
+	json_t *one;
+
+	if (answer->class != ERROR_NONE) {
+		error_set(&error, (enum error_class)answer->class,
+		    CAUSE_OTHER, answer->socket, "%s", answer->message);
+		(void)output_failure(telling->options, &error);
+	}
+	one = json_pack("{s:s, s:i}", "socket", answer->socket, "class",
+	    answer->class);
+	if (one != NULL)
+		json_array_append_new(telling->agents, one);
+}
+
+int
+ask_report(const struct options *options, json_t *request)
+{
+	struct telling telling = { options, json_array() };
+	int class = ERROR_FAILED, status = ERROR_NONE;
+
+	if (request != NULL && telling.agents != NULL)
+		class = ask_agents(options, request, told, &telling);
+	if (options->json)
+		status = output_json(json_pack("{s:i, s:O}", "class", class,
+		    "agents", telling.agents));
+	json_decref(telling.agents);
+	json_decref(request);
+	return class != ERROR_NONE ? class : status;
+}

@@ -28,4 +28,12 @@ int ask_agents(const struct options *options, const json_t *request,
     void (*heard)(void *context, const struct ask_answer *answer),
     void *context);
 
+/**
+ * ask_report(options, request):
+ * The same, saying on standard error what failed and, with --json, printing
+ * {"class": exit code, "agents": [{"socket", "class"}, ...]}.  Takes the
+ * reference to ${request}; NULL is ERROR_FAILED.
+ */
+int ask_report(const struct options *options, json_t *request);
+
 #endif

@@ -32,7 +32,7 @@ struct watch;
  * end).
  */
 
-/* One `push`, `flush` or `notice --wait` of another process. */
+/* One `push` or `flush` of another process. */
 struct push {
 	struct control_client *client;
 	struct flush flush;

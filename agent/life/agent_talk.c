@@ -116,11 +116,7 @@ take_notice(struct agent *agent, struct control_client *client,
 		left = usual / CLOCK_MILLISECOND;
 	agent_notice_of(agent, "ckptsync notice", reason == NULL ? "" : reason,
 	    left * CLOCK_MILLISECOND);
-	if (json_is_true(json_object_get(request, "wait")))
-		add_push(agent, client, CLOCK_NEVER);
-	else
-		control_end(client, ERROR_NONE, "", json_pack("{s:s}", "dir",
-		    place_folder(agent->needs.place)));
+	control_end(client, ERROR_NONE, "", NULL);
 }
 
 static void

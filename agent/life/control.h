@@ -17,7 +17,7 @@ struct loop;
  * after which the agent closes the connection.  Requests of this version:
  * "hello" (its end has "pid", "mode", "remote" and "phase"), "push" (with
  * "remote", which must be the agent's; events as report.h says), "flush" (the
- * same; "timeout_ms" may bound it), "notice" ("left_ms", "reason", "wait") and
+ * same; "timeout_ms" may bound it), "notice" ("left_ms", "reason") and
  * "status" (its end has what agent_status.c says).
  */
 

@@ -115,6 +115,56 @@ class Start(kit.Case):
         self.assertEqual(self.restored(),
                          f"{self.folder}/step-1.safetensors")
 
+    def test_a_leftover_that_misleads_nobody_stays(self):
+        """An older half of a save, behind a newer whole one."""
+        kit.write(f"{self.folder}/step-1.safetensors",
+                  kit.checkpoint(1)[:700000])
+        self.save("step-2.safetensors", 2)
+        self.assertEqual(self.restored(),
+                         f"{self.folder}/step-2.safetensors")
+        self.assertEqual(self.aside("torn"), {})
+        self.assertTrue(os.path.exists(f"{self.folder}/step-1.safetensors"))
+
+    def test_an_older_checkpoint_and_its_pointer(self):
+        """--checkpoint: the pointer leads to what was asked for."""
+        link = os.path.join(self.folder, "last.safetensors")
+        for step in (1, 2):
+            self.save(f"step-{step}.safetensors", step)
+            if os.path.lexists(link):
+                os.unlink(link)
+            os.symlink(f"step-{step}.safetensors", link)
+            self.push()
+        fresh = self.path("another", "checkpoints")
+        told = self.restored("--checkpoint", "step-1.safetensors",
+                             folder=fresh)
+        self.assertEqual(told, f"{fresh}/step-1.safetensors")
+        self.assertEqual(os.readlink(f"{fresh}/last.safetensors"),
+                         "step-1.safetensors")
+
+    def test_a_supervisor_that_is_killed_alone(self):
+        """The trainer goes on; the agent ends after it, and all is durable."""
+        enough = self.path("enough")
+        life = self.start(
+            "run", "--cloud", "none", self.folder, self.remote, "--", "sh",
+            "-c", f"while [ ! -e {enough} ]; do sleep 0.05; done; mv "
+            f"{self.path('second')} {self.folder}/step-2.safetensors")
+        life.event("trainer_started")
+        self.save("step-1.safetensors", 1)
+        life.event("durable")
+        life.signal(signal.SIGKILL)
+        life.child.wait()
+        limit = time.monotonic() + kit.PATIENCE
+        while not life.events("supervisor_gone"):
+            self.assertLess(time.monotonic(), limit, str(life))
+            time.sleep(0.02)
+        kit.write(self.path("second"), kit.checkpoint(2))
+        kit.write(enough, "")
+        while kit.marked(self.mark):
+            self.assertLess(time.monotonic(), limit, str(life))
+            time.sleep(0.02)
+        self.assertEqual(len(life.events("durable")), 2, str(life))
+        self.assertTrue(life.events("all_durable"), str(life))
+
     def test_a_torn_one_beside_an_agent_is_left_alone(self):
         kit.write(f"{self.folder}/step-2.safetensors",
                   kit.checkpoint(2)[:700000])
