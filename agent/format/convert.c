@@ -20,7 +20,7 @@ struct shape {
  * What follows is compiled once for each pair of shapes, which makes it
  * several times faster: gigabytes come through here.
  */
-#define FOR_EACH_PAIR static inline __attribute__((always_inline))
+#define FOR_EACH_PAIR inline __attribute__((always_inline))
 
 bool
 convert_possible(enum tensor_type from, enum tensor_type to)
@@ -31,7 +31,7 @@ convert_possible(enum tensor_type from, enum tensor_type to)
 }
 
 /* ${number} / 2^${bits}, to the nearest, ties to even. */
-FOR_EACH_PAIR uint64_t
+static FOR_EACH_PAIR uint64_t
 round_off(uint64_t number, unsigned bits)
 {
 	uint64_t half, rest;
@@ -49,7 +49,7 @@ round_off(uint64_t number, unsigned bits)
 }
 
 /* A NaN: quiet, with as many of its upper bits as there is room for. */
-FOR_EACH_PAIR uint64_t
+static FOR_EACH_PAIR uint64_t
 keep_nan(uint64_t fraction, struct shape from, struct shape to)
 {
 	uint64_t quiet = UINT64_C(1) << (to.fraction - 1);
@@ -63,7 +63,7 @@ keep_nan(uint64_t fraction, struct shape from, struct shape to)
  * The bits without the sign.  The number is ${fraction} (with its leading
  * bit, when it is a normal one) * 2^(${exponent} - bias - from.fraction).
  */
-FOR_EACH_PAIR uint64_t
+static FOR_EACH_PAIR uint64_t
 convert_finite(int exponent, uint64_t fraction, struct shape from,
     struct shape to)
 {
@@ -91,7 +91,7 @@ convert_finite(int exponent, uint64_t fraction, struct shape from,
 	return bits;
 }
 
-FOR_EACH_PAIR uint64_t
+static FOR_EACH_PAIR uint64_t
 convert_one(uint64_t bits, struct shape from, struct shape to)
 {
 	uint64_t sign = bits >> (from.exponent + from.fraction) & 1;
@@ -113,7 +113,7 @@ convert_one(uint64_t bits, struct shape from, struct shape to)
 	return result | sign << (to.exponent + to.fraction);
 }
 
-FOR_EACH_PAIR uint64_t
+static FOR_EACH_PAIR uint64_t
 load(const uint8_t *bytes, unsigned width)
 {
 	uint64_t number = 0;
@@ -123,14 +123,14 @@ load(const uint8_t *bytes, unsigned width)
 	return number;
 }
 
-FOR_EACH_PAIR void
+static FOR_EACH_PAIR void
 store(uint8_t *bytes, unsigned width, uint64_t number)
 {
 	for (unsigned i = 0; i < width; i++)
 		bytes[i] = (uint8_t)(number >> (8 * i));
 }
 
-FOR_EACH_PAIR void
+static FOR_EACH_PAIR void
 convert_row(struct shape from, struct shape to, const uint8_t *in,
     uint8_t *out, size_t count)
 {
@@ -139,7 +139,7 @@ convert_row(struct shape from, struct shape to, const uint8_t *in,
 		    load(in + i * from.bytes, from.bytes), from, to));
 }
 
-FOR_EACH_PAIR void
+static FOR_EACH_PAIR void
 convert_from(struct shape from, enum tensor_type to, const uint8_t *in,
     uint8_t *out, size_t count)
 {
