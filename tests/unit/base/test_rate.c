@@ -37,6 +37,7 @@ the_bucket_holds_a_fifth_of_a_second(void **state)
 	assert_int_equal(rate_wait(rate), 0);
 	assert_int_equal(rate_allow(rate, 150), 50);
 	assert_int_equal(rate_allow(rate, 150), 0);
+	assert_int_equal(rate_passed(rate), 200);
 
 	/* Some may pass exactly when it said. */
 	assert_true(rate_wait(rate) > 0);

@@ -188,6 +188,52 @@ values_are_taken_in(void **state)
 }
 
 static void
+those_who_ask_agents_need_no_places(void **state)
+{
+	(void)state;
+	assert_ok(parse(COMMAND_STATUS, ""), error);
+	assert_null(options.settings.folder);
+	assert_ok(parse(COMMAND_FLUSH, "d --timeout 2m"), error);
+	assert_string_equal(options.settings.folder, "d");
+	assert_true(options.has_time);
+	assert_int_equal(options.time, 120 * CLOCK_SECOND);
+	assert_ok(parse(COMMAND_NOTICE, "--in 500ms --reason why --wait "
+	    "--socket /s"), error);
+	assert_int_equal(options.time, CLOCK_SECOND / 2);
+	assert_string_equal(options.reason, "why");
+	assert_true(options.wait);
+	setenv("CKPTSYNC_DIR", "e", 1);
+	/* Not a remote: it is nobody's that is running. */
+	setenv("CKPTSYNC_REMOTE", "no remote", 1);
+	assert_ok(parse(COMMAND_NOTICE, ""), error);
+	assert_string_equal(options.settings.folder, "e");
+	unsetenv("CKPTSYNC_DIR");
+	unsetenv("CKPTSYNC_REMOTE");
+	refuses(COMMAND_STATUS, "s3://b/r", "agents are found by their DIR");
+	refuses(COMMAND_NOTICE, "d e", "two directories");
+	refuses(COMMAND_FLUSH, "--in 5s", "--in is an option of notice");
+}
+
+static void
+a_deadline_is_a_time_within_reason(void **state)
+{
+	const struct timespec noon = { .tv_sec = 1700000000 };	/* 22:13:20Z */
+
+	(void)state;
+	clock_test_start(noon);
+	assert_ok(parse(COMMAND_AGENT, "d s3://b/r --deadline "
+	    "2023-11-14T23:13:30+01:00"), error);
+	assert_int_equal(options.settings.deadline,
+	    clock_monotonic() + 10 * CLOCK_SECOND);
+	refuses(COMMAND_AGENT, "d s3://b/r --deadline 2023-11-14T22:13:20Z",
+	    "over already");
+	refuses(COMMAND_AGENT, "d s3://b/r --deadline 2033-11-14T22:13:20Z",
+	    "more than a year");
+	refuses(COMMAND_AGENT, "d s3://b/r --deadline 25s", "not a time");
+	clock_test_stop();
+}
+
+static void
 help_and_version_need_nothing_else(void **state)
 {
 	(void)state;
@@ -241,6 +287,10 @@ main(void)
 		cmocka_unit_test_setup(
 		    a_wrong_value_is_refused_with_its_option, set_up),
 		cmocka_unit_test_setup(values_are_taken_in, set_up),
+		cmocka_unit_test_setup(those_who_ask_agents_need_no_places,
+		    set_up),
+		cmocka_unit_test_setup(a_deadline_is_a_time_within_reason,
+		    set_up),
 		cmocka_unit_test_setup(help_and_version_need_nothing_else,
 		    set_up),
 		cmocka_unit_test_setup(

@@ -59,6 +59,7 @@ end(struct agent *agent)
 	pthread_join(agent->thread, NULL);
 	close(agent->fd);
 	kit_scratch_remove(agent->folder);
+	free(agent->folder);
 }
 
 static json_t *
@@ -100,6 +101,7 @@ nobody_listens(void **state)
 	assert_null(ask(path, &error));
 	assert_int_equal(error.class, ERROR_NO_AGENT);
 	kit_scratch_remove(folder);
+	free(folder);
 }
 
 static void

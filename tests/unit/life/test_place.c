@@ -281,6 +281,42 @@ damaged_state_counts_as_lost(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+static void
+count_socket(void *context, const char *socket)
+{
+	assert_non_null(strstr(socket, ".sock"));
+	if (strncmp(socket, folder, strlen(folder)) == 0)
+		(*(unsigned *)context)++;
+}
+
+static void
+all_sockets_are_visited_and_nothing_else(void **state)
+{
+	static const char *const names[] = {
+		"ckptsync-0123456789abcdef0123.sock",
+		"ckptsync-fedcba98765432100123.sock",
+		"ckptsync-0123456789abcdef0123.lock",
+		"ckptsync-0123.sock", "other-0123456789abcdef01234.sock",
+	};
+	unsigned count = 0;
+	char *path;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		path = inside(names[i]);
+		kit_write_file(path, "", 0);
+		free(path);
+	}
+	place_visit(count_socket, &count);
+	assert_int_equal(count, 2);
+	/* What others could have put there is not believed. */
+	assert_int_equal(chmod(folder, 0777), 0);
+	count = 0;
+	place_visit(count_socket, &count);
+	assert_int_equal(count, 0);
+}
+
 int
 main(void)
 {
@@ -296,6 +332,7 @@ main(void)
 		TEST(state_has_a_place_or_none),
 		TEST(the_last_term_is_remembered),
 		TEST(damaged_state_counts_as_lost),
+		TEST(all_sockets_are_visited_and_nothing_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
