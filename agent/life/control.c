@@ -34,6 +34,8 @@ struct control {
 	struct control_handler handler;
 	int fd;
 	char *path;
+	dev_t device;		/* of the socket that we made there */
+	ino_t inode;
 	struct control_client *clients;
 	size_t count;
 };
@@ -201,16 +203,68 @@ client_arrived(void *context)
 }
 
 static int
+set_address(struct sockaddr_un *address, const char *path,
+    struct error *error)
+{
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(address->sun_path))
+		return error_set(error, ERROR_USAGE, CAUSE_LIMIT, path,
+		    "the path of the control socket is too long");
+	strcpy(address->sun_path, path);
+	return 0;
+}
+
+/* Whether somebody listens there.  No agent does: its lock is ours. */
+static bool
+is_alive(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	    0);
+	bool dead;
+
+	if (fd < 0)
+		return true;
+	dead = connect(fd, (const struct sockaddr *)address,
+	    sizeof(*address)) != 0 && errno == ECONNREFUSED;
+	close(fd);
+	return !dead;
+}
+
+int
+control_check(const char *path, struct error *error)
+{
+	struct sockaddr_un address;
+	struct stat status;
+	const char *what = NULL;
+
+	if (set_address(&address, path, error) != 0)
+		return -1;
+	if (lstat(path, &status) != 0)
+		return 0;	/* what else is wrong, bind() says */
+	if (!S_ISSOCK(status.st_mode))
+		what = "it is not a socket";
+	else if (status.st_uid != geteuid())
+		what = "it is another user's";
+	else if (is_alive(&address))
+		what = "another program listens on it";
+	if (what == NULL)
+		return 0;
+	error_set(error, ERROR_USAGE, CAUSE_OTHER, path, "what lies there "
+	    "cannot be replaced by the control socket: %s", what);
+	return error_cure(error, "name a free path with --socket or "
+	    "CKPTSYNC_SOCKET");
+}
+
+static int
 listen_on(const char *path, struct error *error)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address;
 	mode_t mask;
 	int fd, result;
 
-	if (strlen(path) >= sizeof(address.sun_path))
-		return error_set(error, ERROR_USAGE, CAUSE_LIMIT, path,
-		    "the path of the control socket is too long");
-	strcpy(address.sun_path, path);
+	if (control_check(path, error) != 0 ||
+	    set_address(&address, path, error) != 0)
+		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set_errno(error, errno, path,
@@ -233,6 +287,7 @@ control_new(struct loop *loop, const char *path,
     const struct control_handler *handler, struct error *error)
 {
 	struct control *control;
+	struct stat status;
 
 	if ((control = calloc(1, sizeof(*control))) == NULL ||
 	    (control->path = strdup(path)) == NULL) {
@@ -244,6 +299,10 @@ control_new(struct loop *loop, const char *path,
 	control->loop = loop;
 	control->handler = *handler;
 	control->fd = listen_on(path, error);
+	if (control->fd >= 0 && lstat(path, &status) == 0) {
+		control->device = status.st_dev;
+		control->inode = status.st_ino;
+	}
 	if (control->fd < 0 || loop_watch(loop, control->fd, POLLIN,
 	    client_arrived, control, error) != 0) {
 		control_free(control);
@@ -299,6 +358,8 @@ control_end(struct control_client *client, int class, const char *message,
 void
 control_free(struct control *control)
 {
+	struct stat status;
+
 	if (control == NULL)
 		return;
 	while (control->clients != NULL) {
@@ -309,7 +370,10 @@ control_free(struct control *control)
 	if (control->fd >= 0) {
 		loop_forget(control->loop, control->fd);
 		close(control->fd);
-		unlink(control->path);
+		if (lstat(control->path, &status) == 0 &&
+		    status.st_dev == control->device &&
+		    status.st_ino == control->inode)
+			unlink(control->path);
 	}
 	free(control->path);
 	free(control);

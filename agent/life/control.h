@@ -36,10 +36,18 @@ struct control_handler {
 };
 
 /**
+ * control_check(path, error):
+ * Whether the socket may be made at ${path}, for one who holds the directory's
+ * lock: nothing lies there, or a socket of this user on which nobody listens.
+ * Return 0, or -1 with ERROR_USAGE.
+ */
+int control_check(const char *path, struct error *error);
+
+/**
  * control_new(loop, path, handler, error):
  * Listen on ${path}, replacing what a dead agent left there; the caller holds
  * the directory's lock.  Only the same user (and root) is heard.  Runs in
- * ${loop}.  NULL on failure.
+ * ${loop}.  NULL on failure, also when control_check refuses ${path}.
  */
 struct control *control_new(struct loop *loop, const char *path,
     const struct control_handler *handler, struct error *error);

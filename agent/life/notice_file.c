@@ -6,12 +6,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/path.h"
 #include "life/causes.h"
+
+/* How each one begins that was written here. */
+static const char beginning[] = "{\"deadline\":";
+
+int
+notice_file_own(const char *path, struct error *error)
+{
+	char bytes[sizeof(beginning) - 1];
+	const char *what = "it is not a file";
+	struct stat status;
+	ssize_t length;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+	    O_NOCTTY);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 && errno != ELOOP && errno != ENXIO)
+		what = strerror(errno);
+	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+		what = "somebody else has written it";
+		length = read(fd, bytes, sizeof(bytes));
+		if (status.st_uid == geteuid() && (length == 0 ||
+		    (length == (ssize_t)sizeof(bytes) &&
+		    memcmp(bytes, beginning, sizeof(bytes)) == 0)))
+			what = NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (what == NULL)
+		return 0;
+	error_set(error, ERROR_USAGE, CAUSE_OTHER, path, "what lies there "
+	    "cannot be replaced by the notice file: %s", what);
+	return error_cure(error, "name a free path with --notice-file");
+}
 
 static char *
 real_folder(const char *path)
@@ -55,6 +91,10 @@ notice_file_check(const char *folder, const char *path, struct error *error)
 	if (whole == NULL)
 		error_set(error, ERROR_FAILED, CAUSE_MEMORY, path,
 		    "out of memory for a path");
+	else if (notice_file_own(whole, error) != 0) {
+		free(whole);
+		whole = NULL;
+	}
 	return whole;
 }
 
@@ -91,8 +131,9 @@ notice_file_write(const char *path, const struct cause *cause, uint64_t now,
 	int fd = -1, result = -1;
 	size_t length;
 
-	if (text == NULL || asprintf(&temporary, "%s.%ld", path,
-	    (long)getpid()) < 0) {
+	if (notice_file_own(path, error) != 0)
+		goto done;
+	if (text == NULL || asprintf(&temporary, "%s.XXXXXX", path) < 0) {
 		temporary = NULL;
 		error_set(error, ERROR_FAILED, CAUSE_MEMORY, path,
 		    "out of memory for the notice file");
@@ -100,9 +141,8 @@ notice_file_write(const char *path, const struct cause *cause, uint64_t now,
 	}
 	length = strlen(text);
 	text[length] = '\n';	/* in place of the NUL: written by length */
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
-	    O_NOFOLLOW, 0644);
-	if (fd < 0 || write(fd, text, length + 1) != (ssize_t)length + 1 ||
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, 0644) != 0 || write(fd, text, length + 1) != (ssize_t)length + 1 ||
 	    rename(temporary, path) != 0) {
 		error_set_errno(error, errno, path,
 		    "could not write the notice file");
@@ -122,5 +162,8 @@ done:
 void
 notice_file_remove(const char *path)
 {
-	(void)unlink(path);
+	struct error ignored = ERROR_INIT;
+
+	if (notice_file_own(path, &ignored) == 0)
+		(void)unlink(path);
 }

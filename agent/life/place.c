@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/sha256.h"
+#include "life/control.h"
 
 /* Digits of the hash in a name: short, as a socket's address must be. */
 #define NAME_DIGITS 20
@@ -119,7 +120,8 @@ is_locked(const char *path)
 	int fd;
 	bool locked;
 
-	if ((fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)) < 0)
+	if ((fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW |
+	    O_NONBLOCK)) < 0)
 		return false;
 	locked = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 	close(fd);
@@ -300,20 +302,45 @@ place_visit(void (*visit)(void *context, const char *socket), void *context)
 	}
 }
 
+/* Open the lock file.  One that we made is empty; nothing else is used. */
+static int
+open_lock(const char *path, struct error *error)
+{
+	struct stat status;
+	int fd;
+
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
+	    O_NONBLOCK | O_NOCTTY, 0600);
+	if (fd < 0) {
+		error_set_errno(error, errno, path,
+		    "could not open the lock file");
+		if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode))
+			error->class = ERROR_USAGE;
+	} else if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+	    status.st_size != 0) {
+		error_set(error, ERROR_USAGE, CAUSE_OTHER, path, "what lies "
+		    "there is no lock file of ckptsync");
+		close(fd);
+		fd = -1;
+	}
+	if (fd < 0)
+		error_cure(error, "name another place with --socket or "
+		    "CKPTSYNC_SOCKET");
+	return fd;
+}
+
 int
 place_lock(struct place *place, struct error *error)
 {
 	int fd;
 
-	fd = open(place->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-	    0600);
-	if (fd < 0) {
-		error_set_errno(error, errno, place->lock_path,
-		    "could not open the lock file");
-		return error_cure(error, "name another place with --socket or "
-		    "CKPTSYNC_SOCKET");
-	}
+	if ((fd = open_lock(place->lock_path, error)) < 0)
+		return -1;
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		if (control_check(place->socket, error) != 0) {
+			close(fd);
+			return -1;
+		}
 		place->lock = fd;
 		return 0;
 	}

@@ -38,8 +38,9 @@ const char *place_socket(const struct place *place);
 /**
  * place_lock(place, error):
  * Become the agent of the directory.  The lock is held until place_free and
- * by every process forked after this.  -1 with CAUSE_EXISTS when another
- * process holds it.
+ * by every process forked after this.  -1: with ERROR_USAGE when what is not
+ * ours lies where the lock or the socket has to be, else with CAUSE_EXISTS when
+ * another process holds it.
  */
 int place_lock(struct place *place, struct error *error);
 

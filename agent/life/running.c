@@ -131,6 +131,8 @@ running_prepare(struct settings *settings, struct place *place,
 		if (path == NULL)
 			return -1;
 		place_set_notice(place, path);
+	} else if (notice_file_own(place_notice(place), error) != 0) {
+		return -1;
 	}
 	settings->notice_file = place_notice(place);
 	if (setenv("CKPTSYNC_NOTICE_FILE", settings->notice_file, 1) != 0)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -80,6 +81,7 @@ state_save(const char *path, const char *folder, const char *remote,
 	static bool told;
 	struct error error = ERROR_INIT;
 	char random[17], *text = NULL;
+	struct stat status;
 	json_t *object;
 
 	if (path == NULL)
@@ -95,6 +97,9 @@ state_save(const char *path, const char *folder, const char *remote,
 	    (text = json_dumps(object, JSON_INDENT(1))) == NULL)
 		error_set(&error, ERROR_FAILED, CAUSE_MEMORY, path,
 		    "out of memory for the state file");
+	else if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode))
+		error_set(&error, ERROR_FAILED, CAUSE_OTHER, path,
+		    "what lies there is no state file");
 	else
 		path_write(path, text, strlen(text), 0600, &error);
 	if (error.class != ERROR_NONE && !told) {

@@ -133,6 +133,68 @@ it_lies_outside_of_the_directory(void **state)
 	free(beside);
 }
 
+/* What a user has at that path, by mistake, is his. */
+static void
+what_is_not_ours_stays(void **state)
+{
+	const struct cause cause = { .source = "s", .reason = "r" };
+	struct error error = ERROR_INIT;
+	char *inside = path_join(folder, "checkpoints");
+	char *path = path_join(folder, "notes"), *text;
+	char *link = path_join(folder, "link");
+
+	(void)state;
+	kit_write_file(path, "a thesis", 8);
+	assert_int_equal(symlink(path, link), 0);
+	assert_null(notice_file_check(inside, path, &error));
+	assert_int_equal(error.class, ERROR_USAGE);
+	assert_non_null(strstr(error.object, "/notes"));
+	assert_null(notice_file_check(inside, link, &error));
+	assert_int_equal(notice_file_write(path, &cause, 0, &error), -1);
+	assert_int_equal(notice_file_write(link, &cause, 0, &error), -1);
+	notice_file_remove(path);
+	notice_file_remove(link);
+	text = kit_read_file(path, &length);
+	assert_int_equal(length, 8);
+	assert_memory_equal(text, "a thesis", 8);
+	free(text);
+	assert_int_equal(access(link, F_OK), 0);
+	assert_null(notice_file_check(inside, "/dev/null", &error));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_null(notice_file_check(inside, path, &error));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_null(notice_file_check(inside, path, &error));
+	assert_int_equal(notice_file_write(path, &cause, 0, &error), -1);
+	assert_int_equal(count_names(folder), 2);
+	free(inside);
+	free(path);
+	free(link);
+}
+
+static void
+ours_is_replaced(void **state)
+{
+	const struct cause cause = { .source = "s", .reason = "r" };
+	struct error error = ERROR_INIT;
+	char *path = path_join(folder, "notice"), *beside, *text;
+
+	(void)state;
+	assert_true(asprintf(&beside, "%s.%ld", path, (long)getpid()) > 0);
+	kit_write_file(beside, "a thesis", 8);
+	kit_write_file(path, "", 0);
+	assert_ok(notice_file_write(path, &cause, 0, &error), error);
+	assert_ok(notice_file_write(path, &cause, 1, &error), error);
+	text = kit_read_file(beside, &length);
+	assert_int_equal(length, 8);
+	free(text);
+	notice_file_remove(path);
+	assert_int_equal(count_names(folder), 1);
+	free(beside);
+	free(path);
+}
+
 static void
 the_end_of_a_job_is_believed_within_reason(void **state)
 {
@@ -165,6 +227,8 @@ main(void)
 		FILE_TEST(it_says_when_and_why),
 		FILE_TEST(a_folder_that_is_gone_is_said),
 		FILE_TEST(it_lies_outside_of_the_directory),
+		FILE_TEST(what_is_not_ours_stays),
+		FILE_TEST(ours_is_replaced),
 		cmocka_unit_test(the_end_of_a_job_is_believed_within_reason),
 	};
 

@@ -3,10 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "life/control.h"
+#include "life/loop.h"
 #include "life/place.h"
 #include "life/state.h"
 
@@ -184,6 +188,115 @@ the_users_own_socket_is_taken_as_it_is(void **state)
 	free(path);
 }
 
+/* A socket at ${path}, left by a program that has ended unless it listens. */
+static int
+make_socket(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	assert_true(strlen(path) < sizeof(address.sun_path));
+	strcpy(address.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address,
+	    sizeof(address)), 0);
+	return fd;
+}
+
+static void
+assert_refused(const char *socket, const char *object)
+{
+	const struct control_handler handler = { 0 };
+	struct error error = ERROR_INIT;
+	struct place *place = place_new(folder, socket, &error);
+	struct loop *loop = loop_new(&error);
+
+	assert_non_null(place);
+	assert_int_equal(place_lock(place, &error), -1);
+	assert_int_equal(error.class, ERROR_USAGE);
+	assert_int_not_equal(error.cause, CAUSE_EXISTS);
+	assert_string_equal(error.object, object);
+	if (strcmp(socket, object) == 0)
+		assert_null(control_new(loop, socket, &handler, &error));
+	loop_free(loop);
+	place_free(place);
+}
+
+/* --socket may name anything by mistake, and nothing of it may be lost. */
+static void
+what_is_not_ours_is_no_place_for_a_socket(void **state)
+{
+	char *path = inside("thing"), *lock = inside("free.lock");
+	char *vacant = inside("free"), *text;
+	size_t length;
+	int fd;
+
+	(void)state;
+	kit_write_file(path, "a thesis", 8);
+	assert_refused(path, path);
+	text = kit_read_file(path, &length);
+	assert_int_equal(length, 8);
+	free(text);
+	unlink(path);
+	assert_int_equal(symlink("nowhere", path), 0);
+	assert_refused(path, path);
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_refused(path, path);
+	rmdir(path);
+	/* Another program's socket, which is in use. */
+	fd = make_socket(path);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_refused(path, path);
+	assert_int_equal(access(path, F_OK), 0);
+	close(fd);
+	/* The lock file beside it. */
+	kit_write_file(lock, "a thesis", 8);
+	assert_refused(vacant, lock);
+	text = kit_read_file(lock, &length);
+	assert_int_equal(length, 8);
+	free(text);
+	unlink(lock);
+	assert_int_equal(mkdir(lock, 0700), 0);
+	assert_refused(vacant, lock);
+	rmdir(lock);
+	assert_int_equal(mkfifo(lock, 0600), 0);
+	assert_refused(vacant, lock);
+	unlink(lock);
+	assert_int_equal(symlink("/dev/null", lock), 0);
+	assert_refused(vacant, lock);
+	free(vacant);
+	free(lock);
+	free(path);
+}
+
+static void
+a_dead_socket_of_ours_is_replaced(void **state)
+{
+	const struct control_handler handler = { 0 };
+	struct error error = ERROR_INIT;
+	char *path = inside("thing");
+	struct place *place = place_new(folder, path, &error);
+	struct loop *loop = loop_new(&error);
+	struct control *control;
+
+	(void)state;
+	close(make_socket(path));
+	assert_ok(place_lock(place, &error), error);
+	control = control_new(loop, path, &handler, &error);
+	assert_non_null(control);
+	control_free(control);
+	assert_int_equal(access(path, F_OK), -1);
+	/* What somebody put there meanwhile is his. */
+	control = control_new(loop, path, &handler, &error);
+	unlink(path);
+	kit_write_file(path, "a thesis", 8);
+	control_free(control);
+	assert_int_equal(access(path, F_OK), 0);
+	loop_free(loop);
+	place_free(place);
+	free(path);
+}
+
 /* As another user, whose name in /tmp somebody has taken. */
 static void
 a_folder_of_somebody_else_is_refused(void **state)
@@ -255,6 +368,10 @@ the_last_term_is_remembered(void **state)
 	assert_false(state_load(path, "/e", "s3://b/r", &loaded));
 	assert_false(state_load(path, "/d", "s3://b/s", &loaded));
 	assert_int_equal(loaded.term.number, 0);
+	unlink(path);
+	assert_int_equal(symlink("elsewhere", path), 0);
+	state_save(path, "/d", "s3://b/r", &saved);
+	assert_int_equal(readlink(path, (char[16]){ 0 }, 16), 9);
 	free(path);
 }
 
@@ -328,6 +445,8 @@ main(void)
 		TEST(an_agent_is_found_although_the_environment_differs),
 		TEST(a_runtime_folder_that_others_may_write_to_is_not_used),
 		TEST(the_users_own_socket_is_taken_as_it_is),
+		TEST(what_is_not_ours_is_no_place_for_a_socket),
+		TEST(a_dead_socket_of_ours_is_replaced),
 		TEST(a_folder_of_somebody_else_is_refused),
 		TEST(state_has_a_place_or_none),
 		TEST(the_last_term_is_remembered),
