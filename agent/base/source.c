@@ -81,17 +81,24 @@ holes_are_unwritten(int fd)
 }
 
 static int
-find_file_hole(void *context, uint64_t offset, uint64_t *start)
+find_file_hole(void *context, uint64_t offset, uint64_t *start,
+    uint64_t *end)
 {
 	const struct source_file *file = context;
-	off_t hole;
+	off_t hole, data;
 
 	if (!holes_are_unwritten(file->fd))
 		return -1;
 	hole = lseek(file->fd, (off_t)offset, SEEK_HOLE);
 	if (hole < 0)
 		return -1;
+	data = lseek(file->fd, hole, SEEK_DATA);
+	if (data < 0 && errno == ENXIO)		/* nothing behind it */
+		data = lseek(file->fd, 0, SEEK_END);
+	if (data < hole)
+		return -1;
 	*start = (uint64_t)hole;
+	*end = (uint64_t)data;
 	return 0;
 }
 

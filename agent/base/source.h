@@ -26,11 +26,13 @@ struct source {
 
 	/*
 	 * Which bytes were never written: set *${start} to the first one at
-	 * or behind ${offset} (the size when there is none).  Return 0, or -1
-	 * when that is not known: bytes that somebody may have written as
-	 * zeros are never named.  NULL: never known.
+	 * or behind ${offset} and *${end} to the first one behind it that was
+	 * (the size when there is none).  Return 0, or -1 when that is not
+	 * known: bytes that somebody may have written as zeros are never
+	 * named.  NULL: never known.
 	 */
-	int (*find_hole)(void *context, uint64_t offset, uint64_t *start);
+	int (*find_hole)(void *context, uint64_t offset, uint64_t *start,
+	    uint64_t *end);
 
 	/*
 	 * Behind which byte it costs more to read on from ${offset}: what lies

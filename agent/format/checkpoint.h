@@ -67,6 +67,8 @@ struct checkpoint {
 	uint64_t step;
 	enum checkpoint_state state;
 	bool proven;		/* some known structure shows that it is whole */
+	bool hollow;		/* complete, but bytes amid a file of it were
+				 * never written; never proven */
 	char reason[256];	/* why it is complete, torn or waiting */
 	struct timespec completed;	/* wall time of its last change */
 	uint64_t order;		/* number in the order of completion, from 1 */

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "format/hdf5.h"
+#include "format/hole.h"
 #include "format/json_text.h"
 #include "format/legacy.h"
 #include "format/report.h"
@@ -212,6 +213,8 @@ format_inspect(const struct source *source, const char *name,
 	if (source_read(source, 0, look.start, look.length, error) != 0)
 		return -1;
 	result = inspect_content(&look, error);
+	if (result == 0 && report->verdict == FORMAT_WHOLE)
+		hole_judge(source, report);
 	if (result != 0)
 		format_report_free(report);
 	return result;

@@ -43,6 +43,8 @@ struct format_report {
 	enum format_kind kind;
 	enum format_verdict verdict;
 	char reason[256];	/* why, for people: "ends at byte 12 of 4096" */
+	bool hollow;		/* unproven, since bytes amid it were never
+				 * written: somebody should look at it */
 
 	/* In the order of their offsets, not overlapping, within the file, at
 	 * least one byte long.  None when it is torn. */

@@ -34,11 +34,12 @@ static int
 judge_tail(uint64_t data, const struct source *source,
     struct format_report *report, struct error *error)
 {
-	uint64_t hole;
+	uint64_t hole, end;
 	int zeros;
 
 	if (source->size > data && source->find_hole != NULL &&
-	    source->find_hole(source->context, source->size - 1, &hole) == 0) {
+	    source->find_hole(source->context, source->size - 1, &hole,
+	    &end) == 0) {
 		if (hole < source->size)
 			return report_say(report, FORMAT_TORN,
 			    "its end was never written: a save was cut off "

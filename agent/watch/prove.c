@@ -36,6 +36,7 @@ struct look {
 	size_t files;
 	size_t whole;		/* files proven, JSON aside */
 	size_t unproven;	/* files of weights that nothing proves */
+	char hollow[160];	/* which bytes of which file nobody wrote */
 	char torn[256];		/* why, when one is */
 	char waiting[256];	/* why nothing can be said now */
 	uint64_t again;		/* and when to look again */
@@ -188,6 +189,7 @@ inspect(struct look *look, int fd, const struct tree_node *node,
 		proof->inspected = true;
 		proof->kind = report.kind;
 		proof->verdict = report.verdict;
+		proof->hollow = report.hollow;
 		proof->reason = strdup(report.reason);
 	}
 	format_report_free(&report);
@@ -264,6 +266,9 @@ count_file(struct look *look, const struct tree_node *node,
 		look->whole += proof->kind != FORMAT_JSON;
 	} else {
 		look->unproven += layout_is_weights(node->base);
+		if (proof->hollow && look->hollow[0] == '\0')
+			snprintf(look->hollow, sizeof(look->hollow),
+			    "%.80s: %.70s", node->path, proof->reason);
 		ask_quiet(look, node, proof,
 		    option_or(options->settle_unknown,
 		    PROVE_SETTLE_UNKNOWN));
@@ -393,16 +398,19 @@ conclude_complete(struct look *look, const struct rule *rule)
 	    &look->prover->proofs[look->prover->proof_count - 1];
 
 	checkpoint->state = CHECKPOINT_COMPLETE;
-	checkpoint->proven = rule->proves ||
-	    (look->whole > 0 && look->unproven == 0);
+	/* A trainer's marker says that it wrote, not that this disk has it. */
+	checkpoint->hollow = look->hollow[0] != '\0';
+	checkpoint->proven = !checkpoint->hollow && (rule->proves ||
+	    (look->whole > 0 && look->unproven == 0));
 	if (look->unit->count == 1 && last->reason != NULL)
 		snprintf(checkpoint->reason, sizeof(checkpoint->reason),
 		    "%s: %.200s", format_kind_text(last->kind), last->reason);
 	else
 		snprintf(checkpoint->reason, sizeof(checkpoint->reason),
-		    "%zu files, %zu proven whole by their structure%s",
+		    "%zu files, %zu proven whole by their structure%s%s%s",
 		    look->files, look->whole, rule->proves ?
-		    ", and the trainer's own marker" : "");
+		    ", and the trainer's own marker" : "",
+		    checkpoint->hollow ? "; " : "", look->hollow);
 }
 
 /* How long the row wants nothing of the unit to change. */

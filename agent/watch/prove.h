@@ -22,6 +22,7 @@ struct proof {
 	bool inspected;
 	enum format_kind kind;
 	enum format_verdict verdict;
+	bool hollow;
 	char *reason;		/* of the inspection; may be NULL */
 };
 

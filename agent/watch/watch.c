@@ -86,9 +86,24 @@ put(struct watch *watch, struct watch_event from)
 	post_put(watch->post, event);
 }
 
+/* It is taken all the same: a sparse copy of a whole one looks like this. */
+static void
+warn_hollow(struct watch *watch, const struct checkpoint *checkpoint)
+{
+	struct watch_event event = { .kind = WATCH_NOTE };
+
+	error_set(&event.note, ERROR_DAMAGED, CAUSE_OTHER, checkpoint->name,
+	    "it is not proven whole: %s", checkpoint->reason);
+	error_cure(&event.note, "unless it is a sparse copy of a whole file, "
+	    "save it again");
+	put(watch, event);
+}
+
 static void
 tell(void *context, enum watch_kind kind, struct checkpoint *checkpoint)
 {
+	if (kind == WATCH_COMPLETE && checkpoint->hollow)
+		warn_hollow(context, checkpoint);
 	put(context, (struct watch_event){ .kind = kind,
 	    .checkpoint = checkpoint });
 }

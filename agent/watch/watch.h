@@ -23,7 +23,8 @@ enum watch_kind {
 	WATCH_SCANNED,		/* the scan asked for with `token` is over: all that was
 				 * complete when it was asked for has been told */
 	WATCH_NOTE		/* for the log: `note` (polling here, overflow, watch limit
-				 * reached, folder not there yet); class ERROR_NONE: good news */
+				 * reached, folder not there yet, bytes of a complete one
+				 * never written); class ERROR_NONE: good news */
 };
 
 struct watch_event {

@@ -246,7 +246,8 @@ test_long_header(void **state)
 /* A source in memory that knows where it was written. */
 struct holed {
 	struct source memory;
-	uint64_t hole;		/* the file is unwritten from here on */
+	uint64_t hole;		/* the file is unwritten from here... */
+	uint64_t end;		/* ...to here */
 	int known;
 };
 
@@ -260,13 +261,17 @@ read_holed(void *context, uint64_t offset, void *data, size_t length,
 }
 
 static int
-find_holed(void *context, uint64_t offset, uint64_t *start)
+find_holed(void *context, uint64_t offset, uint64_t *start, uint64_t *end)
 {
 	const struct holed *holed = context;
 
 	if (!holed->known)
 		return -1;
-	*start = offset > holed->hole ? offset : holed->hole;
+	*start = *end = holed->memory.size;
+	if (offset < holed->end && holed->hole < holed->end) {
+		*start = offset > holed->hole ? offset : holed->hole;
+		*end = holed->end;
+	}
 	return 0;
 }
 
@@ -274,7 +279,8 @@ static enum format_verdict
 verdict_of_holed(char *file, size_t size, uint64_t hole, int known)
 {
 	struct source_memory memory = { file, size };
-	struct holed holed = { source_from_memory(&memory), hole, known };
+	struct holed holed = { source_from_memory(&memory), hole, size,
+	    known };
 	struct source source = { .size = size, .read_at = read_holed,
 		.find_hole = find_holed, .context = &holed, .name = "holed" };
 	struct format_report report;
@@ -323,7 +329,7 @@ test_unwritten_end_on_disk(void **state)
 	struct format_report report;
 	struct error error = ERROR_INIT;
 	struct source source;
-	uint64_t hole;
+	uint64_t hole, end;
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/m.safetensors", folder);
@@ -333,7 +339,7 @@ test_unwritten_end_on_disk(void **state)
 	assert_int_equal(pwrite(opened.fd, file, 1 << 20, 0), 1 << 20);
 	source = source_from_file(&opened, size);
 	assert_ok(format_inspect(&source, path, &report, &error), error);
-	if (source.find_hole(source.context, size - 1, &hole) == 0)
+	if (source.find_hole(source.context, size - 1, &hole, &end) == 0)
 		assert_int_equal(report.verdict, FORMAT_TORN);
 	else
 		assert_int_equal(report.verdict, FORMAT_UNPROVEN);

@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 
+#include "base/source.h"
+
 #define TORCH "torch-2.8.pt"
 #define NOTHING (-1)
 
@@ -289,6 +291,58 @@ idle_watch_does_nothing(void **state)
 	scene_end(folder);
 }
 
+/* Bytes amid a file that nobody wrote are taken, and warned of before. */
+static void
+hole_is_warned_of(void **state)
+{
+	static const char header[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":"
+	    "[300000],\"data_offsets\":[0,300000]}}";
+	char *folder = kit_scratch(), start[8] = { (char)strlen(header) };
+	struct watch_event *event;
+	struct scene_path path;
+	struct source_file file = { .name = "m" };
+	struct watch *watch;
+	struct source source;
+	uint64_t hole, end;
+	bool warned = false;
+
+	(void)state;
+	file.fd = open(scene_in(&path, folder, "m.tmp"), O_RDWR | O_CREAT,
+	    0600);
+	assert_true(file.fd >= 0);
+	assert_int_equal(write(file.fd, start, 8), 8);
+	assert_int_equal(write(file.fd, header, strlen(header)),
+	    strlen(header));
+	assert_int_equal(pwrite(file.fd, "end", 3,
+	    (off_t)(8 + strlen(header) + 300000 - 3)), 3);
+	source = source_from_file(&file, 300000);
+	if (source.find_hole(source.context, 0, &hole, &end) != 0)
+		skip();
+	close(file.fd);
+	scene_rename(folder, "m.tmp", "model.safetensors");
+	watch = audience_start(folder, &scene_at_once);
+	for (;;) {
+		event = audience_next(watch, "model.safetensors");
+		if (audience_is(event, WATCH_COMPLETE, "model.safetensors"))
+			break;
+		if (event->kind == WATCH_NOTE &&
+		    strcmp(event->note.object, "model.safetensors") == 0) {
+			assert_int_equal(event->note.class, ERROR_DAMAGED);
+			assert_non_null(strstr(event->note.message,
+			    "were never written"));
+			warned = true;
+		}
+		watch_event_free(event);
+	}
+	assert_true(warned);
+	assert_false(event->checkpoint->proven);
+	assert_non_null(strstr(event->checkpoint->reason,
+	    "bytes 4096 to "));
+	watch_event_free(event);
+	watch_free(watch);
+	scene_end(folder);
+}
+
 int
 main(void)
 {
@@ -302,7 +356,8 @@ main(void)
 		cmocka_unit_test(polling_sees_what_changes),
 		cmocka_unit_test(quiet_time_ends_without_a_hint),
 		cmocka_unit_test(options_are_copied),
-		cmocka_unit_test(idle_watch_does_nothing)
+		cmocka_unit_test(idle_watch_does_nothing),
+		cmocka_unit_test(hole_is_warned_of)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
