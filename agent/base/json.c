@@ -117,6 +117,33 @@ json_get_name(const json_t *object, const char *field)
 	return text != NULL ? decode(text) : NULL;
 }
 
+json_t *
+json_text(const char *text)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	size_t length = strlen(text), used;
+	char *clean = malloc(length * 3 + 1), *out = clean;
+	json_t *string;
+	uint32_t code;
+
+	if (clean == NULL)
+		return NULL;
+	for (; length > 0; text += used, length -= used) {
+		if ((used = text_decode(text, length, &code)) == 0) {
+			memcpy(out, replacement, 3);
+			out += 3;
+			used = 1;
+			continue;
+		}
+		memcpy(out, text, used);
+		out += used;
+	}
+	*out = '\0';
+	string = json_string(clean);
+	free(clean);
+	return string;
+}
+
 int
 json_set_u64(json_t *object, const char *field, uint64_t number)
 {

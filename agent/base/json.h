@@ -30,6 +30,13 @@ int json_set_name(json_t *object, const char *field, const char *name);
 char *json_get_name(const json_t *object, const char *field);
 
 /**
+ * json_text(text):
+ * A string for people to read: what is not UTF-8 in ${text} (a name in it, or
+ * a character that was cut) becomes U+FFFD.  NULL when out of memory.
+ */
+json_t *json_text(const char *text);
+
+/**
  * json_set_u64(object, field, number):
  * Set an integer; ${number} is at most INT64_MAX.  Return 0 or -1.
  */

@@ -28,13 +28,14 @@ show_progress(void *context, const json_t *event)
 {
 	struct asking *asking = context;
 	const char *word = json_get_text(event, "event");
-	const char *name = json_get_text(event, "name");
+	char *name = json_get_name(event, "name");
 	uint64_t done, total;
 
 	if (word != NULL && strcmp(word, "progress") == 0 && name != NULL &&
 	    json_get_u64(event, "done_bytes", &done) == 0 &&
 	    json_get_u64(event, "total_bytes", &total) == 0)
 		report_line_show(&asking->line, name, done, total, false);
+	free(name);
 }
 
 static void
@@ -124,9 +125,10 @@ told(void *context, const struct ask_answer *answer)
 		    CAUSE_OTHER, answer->socket, "%s", answer->message);
 		(void)output_failure(telling->options, &error);
 	}
-	one = json_pack("{s:s, s:i}", "socket", answer->socket, "class",
-	    answer->class);
-	if (one != NULL)
+	one = json_pack("{s:i}", "class", answer->class);
+	if (one != NULL && json_set_name(one, "socket", answer->socket) != 0)
+		json_decref(one);
+	else if (one != NULL)
 		json_array_append_new(telling->agents, one);
 }
 

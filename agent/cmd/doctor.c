@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "life/checkup.h"
@@ -69,14 +70,14 @@ print_finding(const struct finding *finding)
 static int
 add_finding(json_t *findings, const struct finding *finding)
 {
-	json_t *object = json_pack("{s:s, s:s, s:s}", "check", finding->check,
+	json_t *object = json_pack("{s:s, s:s, s:o}", "check", finding->check,
 	    "state", finding_state_text(finding->state), "message",
-	    finding->message);
+	    json_text(finding->message));
 
 	if (object == NULL)
 		return -1;
 	if ((finding->cure[0] != '\0' && json_object_set_new(object, "cure",
-	    json_string(finding->cure)) != 0) || (finding->facts != NULL &&
+	    json_text(finding->cure)) != 0) || (finding->facts != NULL &&
 	    json_object_update(object, finding->facts) != 0)) {
 		json_decref(object);
 		return -1;
@@ -115,6 +116,8 @@ print_places(const struct options *options)
 static int
 finish(struct tally *tally)
 {
+	const char *folder = tally->options->settings.folder;
+	const char *url = tally->options->settings.url;
 	size_t wrong = tally->counts[FINDING_WRONG];
 	size_t hints = tally->counts[FINDING_HINT];
 	int status = wrong > 0 ? ERROR_FAILED : ERROR_NONE, printed;
@@ -133,13 +136,14 @@ finish(struct tally *tally)
 		putchar('\n');
 		return output_finish(status);
 	}
-	object = tally->incomplete ? NULL : json_pack(
-	    "{s:s*, s:s*, s:I, s:I, s:I, s:O}",
-	    "folder", tally->options->settings.folder,
-	    "remote", tally->options->settings.url,
+	object = tally->incomplete ? NULL : json_pack("{s:I, s:I, s:I, s:O}",
 	    "wrong", (json_int_t)wrong, "hints", (json_int_t)hints,
 	    "left_out", (json_int_t)tally->counts[FINDING_LEFT_OUT],
 	    "findings", tally->findings);
+	if (object != NULL && folder != NULL)
+		json_set_name(object, "folder", folder);
+	if (object != NULL && url != NULL)
+		json_set_name(object, "remote", url);
 	printed = output_json(object);
 	return printed != 0 ? printed : status;
 }

@@ -1,6 +1,7 @@
 #include "cmd/command.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -31,11 +32,13 @@ heard(void *context, const json_t *event)
 	struct push *push = context;
 	const char *word = json_get_text(event, "event");
 	const char *message = json_get_text(event, "message");
-	const char *name = json_get_text(event, "name");
+	const char *key = json_get_text(event, "name");
+	char *name;
 	uint64_t done, total;
 
 	if (word == NULL)
 		return;
+	name = json_get_name(event, "name");
 	if (strcmp(word, "progress") == 0 && name != NULL &&
 	    json_get_u64(event, "done_bytes", &done) == 0 &&
 	    json_get_u64(event, "total_bytes", &total) == 0) {
@@ -43,12 +46,13 @@ heard(void *context, const json_t *event)
 	} else if (strcmp(word, "checkpoint") == 0 && message != NULL) {
 		report_line_clear(&push->line);
 		log_line(LOG_INFO, "push", "%s", message);
-		if (name == NULL)
-			name = json_get_text(event, "name_b64");
-		if (name != NULL && push->checkpoints != NULL)
-			json_object_set(push->checkpoints, name,
+		if (key == NULL)
+			key = json_get_text(event, "name_b64");
+		if (key != NULL && push->checkpoints != NULL)
+			json_object_set(push->checkpoints, key,
 			    (json_t *)event);
 	}
+	free(name);
 }
 
 /* Ask the agent of the directory. */
@@ -59,9 +63,9 @@ ask_agent(struct push *push, const struct place *place, struct error *error)
 	json_t *request, *answer = NULL;
 	uint64_t class = ERROR_FAILED;
 
-	request = json_pack("{s:s, s:s}", "request", "push", "remote",
-	    push->options->settings.url);
-	if (request != NULL)
+	request = json_pack("{s:s}", "request", "push");
+	if (request != NULL && json_set_name(request, "remote",
+	    push->options->settings.url) == 0)
 		answer = control_ask(place_socket(place), request, heard,
 		    push, error);
 	json_decref(request);

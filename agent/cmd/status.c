@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -38,6 +39,16 @@ print_time(const char *before, double value, const char *after)
 }
 
 static void
+print_name(const json_t *object, const char *field)
+{
+	char *name = json_get_name(object, field);
+
+	if (name != NULL)
+		output_name(name);
+	free(name);
+}
+
+static void
 print_mark(const char *title, const json_t *mark)
 {
 	const char *id = json_get_text(mark, "id");
@@ -50,8 +61,7 @@ print_mark(const char *title, const json_t *mark)
 		return;
 	}
 	(void)json_get_u64(mark, "size_bytes", &bytes);
-	output_name(json_get_text(mark, "name") != NULL ?
-	    json_get_text(mark, "name") : text_of(mark, "name_b64"));
+	print_name(mark, "name");
 	printf("%s%s, %s, ", id != NULL ? " as " : "", id != NULL ? id : "",
 	    unit_size_text(bytes, size));
 	print_time("saved ", seconds(mark, "age_s"), " ago\n");
@@ -112,11 +122,11 @@ print_one(const struct ask_answer *answer)
 {
 	const json_t *status = answer->end;
 	bool weak = json_is_true(json_object_get(status, "weak"));
-	const char *folder = json_get_text(status, "dir");
 
-	output_name(folder != NULL ? folder : text_of(status, "dir_b64"));
-	printf(" in %s: %s\n", text_of(status, "remote"),
-	    text_of(status, "phase"));
+	print_name(status, "dir");
+	fputs(" in ", stdout);
+	print_name(status, "remote");
+	printf(": %s\n", text_of(status, "phase"));
 	if (answer->class == ERROR_SUPERSEDED)
 		printf("  SUPERSEDED: %s\n", answer->message);
 	print_mark("newest", json_object_get(status, "newest"));

@@ -104,8 +104,9 @@ close_facts(struct agent *agent)
 	if (facts != NULL && lost != NULL)
 		json_set_name(facts, "not_durable", lost);
 	if (facts != NULL && cause != NULL)
-		json_object_set_new(facts, "notice", json_pack("{s:s, s:s}",
-		    "source", cause->source, "reason", cause->reason));
+		json_object_set_new(facts, "notice", json_pack("{s:o, s:o}",
+		    "source", json_text(cause->source), "reason",
+		    json_text(cause->reason)));
 	if (facts != NULL && agent->durable.name != NULL)
 		json_set_name(facts, "newest_durable", agent->durable.name);
 	return facts;

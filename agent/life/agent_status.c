@@ -151,11 +151,11 @@ notices_object(const struct agent *agent)
 	json_object_set_new(object, "cloud", json_string(sight->cloud));
 	if (sight->state == SIGHT_BLIND) {
 		json_object_set_new(object, "cause",
-		    json_string(sight->cause));
+		    json_text(sight->cause));
 		json_object_set_new(object, "message",
-		    json_string(sight->error.message));
+		    json_text(sight->error.message));
 		json_object_set_new(object, "cure",
-		    json_string(sight->error.cure));
+		    json_text(sight->error.cure));
 	}
 	return object;
 }
@@ -168,10 +168,10 @@ deadline_object(const struct agent *agent)
 
 	if (cause == NULL || agent->deadline.state == DEADLINE_NORMAL)
 		return json_null();
-	return json_pack("{s:f, s:s, s:s}", "left_s",
+	return json_pack("{s:f, s:o, s:o}", "left_s",
 	    cause->when > now ? (double)(cause->when - now) /
-	    (double)CLOCK_SECOND : 0.0, "source", cause->source, "reason",
-	    cause->reason);
+	    (double)CLOCK_SECOND : 0.0, "source", json_text(cause->source),
+	    "reason", json_text(cause->reason));
 }
 
 static uint64_t
@@ -228,8 +228,7 @@ agent_status(struct agent *agent, int *class)
 	if (agent->phase == AGENT_STARTING && agent->begun == NULL)
 		*class = ERROR_NONE;
 	json_set_name(status, "dir", place_folder(agent->needs.place));
-	json_object_set_new(status, "remote",
-	    json_string(agent->needs.settings->url));
+	json_set_name(status, "remote", agent->needs.settings->url);
 	json_set_u64(status, "pid", (uint64_t)getpid());
 	json_object_set_new(status, "version", json_string(CKPTSYNC_VERSION));
 	json_object_set_new(status, "phase", json_string(agent_phase(agent)));

@@ -79,15 +79,19 @@ static void
 take_push(struct agent *agent, struct control_client *client,
     const json_t *request)
 {
-	const char *remote = json_get_text(request, "remote");
+	char *remote = json_get_name(request, "remote");
+	json_t *ours = json_object();
 
+	if (ours != NULL)
+		json_set_name(ours, "remote", agent->needs.settings->url);
 	if (remote == NULL ||
 	    strcmp(remote, agent->needs.settings->url) != 0)
 		control_end(client, ERROR_USAGE, "the agent of this directory "
-		    "keeps it in another remote", json_pack("{s:s}", "remote",
-		    agent->needs.settings->url));
+		    "keeps it in another remote", json_incref(ours));
 	else
 		add_push(agent, client, CLOCK_NEVER);
+	json_decref(ours);
+	free(remote);
 }
 
 static void
@@ -108,7 +112,7 @@ static void
 take_notice(struct agent *agent, struct control_client *client,
     const json_t *request)
 {
-	const char *reason = json_get_text(request, "reason");
+	char *reason = json_get_name(request, "reason");
 	uint64_t left, usual = agent->needs.settings->grace;
 
 	if (json_get_u64(request, "left_ms", &left) != 0 ||
@@ -116,6 +120,7 @@ take_notice(struct agent *agent, struct control_client *client,
 		left = usual / CLOCK_MILLISECOND;
 	agent_notice_of(agent, "ckptsync notice", reason == NULL ? "" : reason,
 	    left * CLOCK_MILLISECOND);
+	free(reason);
 	control_end(client, ERROR_NONE, "", NULL);
 }
 
@@ -131,17 +136,25 @@ take_status(struct agent *agent, struct control_client *client)
 }
 
 static void
+take_hello(struct agent *agent, struct control_client *client)
+{
+	json_t *more = json_pack("{s:i, s:s, s:s, s:s}", "pid", (int)getpid(),
+	    "mode", modes[agent->needs.mode], "phase", agent_phase(agent),
+	    "version", CKPTSYNC_VERSION);
+
+	if (more != NULL)
+		json_set_name(more, "remote", agent->needs.settings->url);
+	control_end(client, ERROR_NONE, "", more);
+}
+
+static void
 asked(void *context, struct control_client *client, const char *word,
     const json_t *request)
 {
 	struct agent *agent = context;
 
 	if (strcmp(word, "hello") == 0) {
-		control_end(client, ERROR_NONE, "", json_pack(
-		    "{s:i, s:s, s:s, s:s, s:s}", "pid", (int)getpid(),
-		    "mode", modes[agent->needs.mode], "remote",
-		    agent->needs.settings->url, "phase", agent_phase(agent),
-		    "version", CKPTSYNC_VERSION));
+		take_hello(agent, client);
 	} else if (strcmp(word, "push") == 0) {
 		take_push(agent, client, request);
 	} else if (strcmp(word, "flush") == 0) {
@@ -421,9 +434,20 @@ supervisor_spoke(void *context)
 void
 agent_say_ready(struct agent *agent)
 {
-	if (agent->needs.link >= 0)
-		link_say(agent->needs.link, "{s:s, s:s}", "say", "ready",
-		    "restored", agent->begun->restored);
+	json_t *ready;
+
+	if (agent->needs.link >= 0) {
+		ready = json_pack("{s:s}", "say", "ready");
+		if (ready != NULL && json_set_name(ready, "restored",
+		    agent->begun->restored) != 0) {
+			json_decref(ready);
+			ready = NULL;
+		}
+		/* Without it the trainer would never be started: dying makes
+		 * the supervisor try again. */
+		if (link_send(agent->needs.link, ready) != 0)
+			agent_end(agent, ERROR_FAILED);
+	}
 	/* Told before the watch began. */
 	if (agent->trainer_over)
 		agent_begin_flush(agent, "finished");

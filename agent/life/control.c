@@ -344,8 +344,8 @@ void
 control_end(struct control_client *client, int class, const char *message,
     json_t *more)
 {
-	json_t *end = json_pack("{s:s, s:i, s:s}", "event", "end", "class",
-	    class, "message", message);
+	json_t *end = json_pack("{s:s, s:i, s:o}", "event", "end", "class",
+	    class, "message", json_text(message));
 
 	if (end != NULL && more != NULL)
 		json_object_update_missing(end, more);

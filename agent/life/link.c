@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/log.h"
 
 /* A path and a few words. */
 #define PACKET_MAXIMUM 65536
@@ -23,24 +24,42 @@ link_pair(int ends[2], struct error *error)
 }
 
 int
+link_send(int fd, json_t *object)
+{
+	struct error error = ERROR_INIT;
+	char *text = NULL;
+	int result = -1;
+
+	if (object == NULL ||
+	    (text = json_dumps(object, JSON_COMPACT)) == NULL)
+		error_set(&error, ERROR_FAILED, CAUSE_OTHER, NULL,
+		    "a message between supervisor and agent could not be "
+		    "made");
+	else if (strlen(text) > PACKET_MAXIMUM)
+		error_set(&error, ERROR_FAILED, CAUSE_LIMIT, NULL,
+		    "a message between supervisor and agent is too long");
+	else if (send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0)
+		result = 0;
+	else if (errno != EPIPE && errno != ECONNRESET && errno != ENOTCONN)
+		error_set_errno(&error, errno, NULL,
+		    "a message between supervisor and agent was not sent");
+	if (error.class != ERROR_NONE)
+		log_failure(LOG_ERROR, "link", &error);
+	free(text);
+	json_decref(object);
+	return result;
+}
+
+int
 link_say(int fd, const char *format, ...)
 {
 	va_list arguments;
 	json_t *object;
-	char *text = NULL;
-	int result = -1;
 
 	va_start(arguments, format);
 	object = json_vpack_ex(NULL, 0, format, arguments);
 	va_end(arguments);
-	if (object != NULL &&
-	    (text = json_dumps(object, JSON_COMPACT)) != NULL &&
-	    strlen(text) <= PACKET_MAXIMUM &&
-	    send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0)
-		result = 0;
-	free(text);
-	json_decref(object);
-	return result;
+	return link_send(fd, object);
 }
 
 json_t *

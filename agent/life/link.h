@@ -12,6 +12,7 @@ struct error;
  * Agent to supervisor:
  *	{"say": "term", "term": n, "random": hex, "opened": time}
  *	{"say": "ready", "restored": "/path" or ""}	start the trainer now
+ *						(or "restored_b64", json.h)
  *	{"say": "notice", "left_ms": n}			a deadline has begun
  *	{"say": "withdrawn"}				there is none after all
  *	{"say": "signal", "signal": n}			to the trainer's process
@@ -31,10 +32,17 @@ struct error;
 int link_pair(int ends[2], struct error *error);
 
 /**
+ * link_send(fd, object):
+ * Send ${object}; the reference is taken.  Return 0 or -1: when the other side
+ * is gone, which its descriptor tells as well, or, with an error in the log,
+ * when it could not be made (${object} may be NULL then) or sent.
+ */
+int link_send(int fd, json_t *object);
+
+/**
  * link_say(fd, format, ...):
- * Send what json_pack makes of the arguments.  Return 0, or -1 when the other
- * side is gone or does not listen: nothing can be done about that here, its
- * descriptor tells.
+ * The same with what json_pack makes of the arguments, for words and numbers
+ * of our own: what may not be UTF-8 needs json_set_name.
  */
 int link_say(int fd, const char *format, ...);
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/path.h"
 #include "life/causes.h"
 
@@ -113,10 +114,11 @@ make_text(const struct cause *cause, uint64_t now)
 		end.tv_nsec -= (long)CLOCK_SECOND;
 		end.tv_sec++;
 	}
-	object = json_pack("{s:s, s:f, s:s, s:s, s:b}", "deadline",
+	object = json_pack("{s:s, s:f, s:o, s:o, s:b}", "deadline",
 	    clock_text(end, text), "left_s",
-	    (double)left / (double)CLOCK_SECOND, "source", cause->source,
-	    "reason", cause->reason, "survives", cause->survives);
+	    (double)left / (double)CLOCK_SECOND, "source",
+	    json_text(cause->source), "reason", json_text(cause->reason),
+	    "survives", cause->survives);
 	if (object != NULL)
 		dump = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6));
 	json_decref(object);

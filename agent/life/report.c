@@ -21,8 +21,8 @@ static json_t *
 event_object(const struct checkpoint *checkpoint, const char *state,
     const char *message)
 {
-	json_t *object = json_pack("{s:s, s:s, s:s}", "event", "checkpoint",
-	    "state", state, "message", message);
+	json_t *object = json_pack("{s:s, s:s, s:o}", "event", "checkpoint",
+	    "state", state, "message", json_text(message));
 
 	if (object == NULL)
 		return NULL;

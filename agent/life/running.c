@@ -36,15 +36,16 @@ static void
 name_the_other(const struct place *place, const json_t *answer,
     struct error *error)
 {
-	const char *remote;
+	char *remote = NULL;
 	uint64_t pid;
 
 	if (answer != NULL && json_get_u64(answer, "pid", &pid) == 0 &&
-	    (remote = json_get_text(answer, "remote")) != NULL)
+	    (remote = json_get_name(answer, "remote")) != NULL)
 		error_set(error, ERROR_FAILED, CAUSE_EXISTS,
 		    place_folder(place), "an agent (process %llu) already "
 		    "keeps this directory in %s",
 		    (unsigned long long)pid, remote);
+	free(remote);
 	error_cure(error, "there is one agent a directory; `ckptsync push` "
 	    "asks it to make everything durable now");
 }

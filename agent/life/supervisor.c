@@ -60,13 +60,18 @@ supervisor_finish(struct supervisor *supervisor)
 static void
 tell_trainer(struct supervisor *supervisor)
 {
+	int result = 0;
+
 	if (supervisor->link < 0)
 		return;
 	if (supervisor->trainer_over)
-		link_say(supervisor->link, "{s:s}", "say", "ended");
+		result = link_say(supervisor->link, "{s:s}", "say", "ended");
 	else if (supervisor->trainer.pid > 0)
-		link_say(supervisor->link, "{s:s, s:i}", "say", "trainer",
-		    "pid", (int)supervisor->trainer.pid);
+		result = link_say(supervisor->link, "{s:s, s:i}", "say",
+		    "trainer", "pid", (int)supervisor->trainer.pid);
+	/* It would wait for ever; the next one asks again. */
+	if (result != 0 && supervisor->agent > 0 && !supervisor->heard_end)
+		kill(supervisor->agent, SIGKILL);
 }
 
 /* The trainer and, after a notice, what it left running are gone. */
@@ -195,10 +200,23 @@ remember_term(struct supervisor *supervisor, const json_t *message)
 }
 
 static void
+hear_ready(struct supervisor *supervisor, const json_t *message)
+{
+	char *restored;
+
+	if (supervisor->trainer_begun) {
+		tell_trainer(supervisor);
+	} else if (!supervisor->end.noticed) {
+		restored = json_get_name(message, "restored");
+		start_trainer(supervisor, restored == NULL ? "" : restored);
+		free(restored);
+	}
+}
+
+static void
 hear(struct supervisor *supervisor, const json_t *message)
 {
 	const char *word = json_get_text(message, "say");
-	const char *restored = json_get_text(message, "restored");
 	uint64_t left;
 
 	if (word == NULL)
@@ -206,11 +224,7 @@ hear(struct supervisor *supervisor, const json_t *message)
 	if (strcmp(word, "term") == 0) {
 		remember_term(supervisor, message);
 	} else if (strcmp(word, "ready") == 0) {
-		if (supervisor->trainer_begun)
-			tell_trainer(supervisor);
-		else if (!supervisor->end.noticed)
-			start_trainer(supervisor,
-			    restored == NULL ? "" : restored);
+		hear_ready(supervisor, message);
 	} else if (strcmp(word, "notice") == 0) {
 		if (json_get_u64(message, "left_ms", &left) == 0)
 			supervisor_notice(supervisor,
