@@ -91,6 +91,30 @@ print_table(const struct truth *truth)
 		printf("* is the resume point: what `restore` brings back\n");
 }
 
+/*
+ * A lost checkpoint is a warning, and a failure when it is the one that would
+ * be restored or when the truth itself is damaged, so that what is listed may
+ * not be all.
+ */
+static int
+tell_damage(const struct options *options, const struct truth *truth,
+    const struct error *damaged, int status)
+{
+	bool truth_is_whole = truth->lost.count > 0 &&
+	    strcmp(damaged->object, truth->lost.items[0].error.object) == 0;
+	char text[ERROR_TEXT_SIZE];
+	size_t i;
+
+	for (i = 0; i < truth->lost.count; i++)
+		log_line(LOG_WARNING, "checkpoint_lost", "%s is lost: its "
+		    "manifest is damaged or gone: %s",
+		    truth->lost.items[i].name,
+		    error_text(&truth->lost.items[i].error, text));
+	if (truth_is_whole && !truth->resume_lost)
+		return status;
+	return output_failure(options, damaged);
+}
+
 int
 command_list(const struct options *options)
 {
@@ -115,10 +139,8 @@ command_list(const struct options *options)
 		print_table(truth);
 		status = output_finish(ERROR_NONE);
 	}
-	if (truth != NULL && damaged.class != ERROR_NONE) {
-		(void)output_failure(options, &damaged);
-		status = (int)damaged.class;
-	}
+	if (truth != NULL && damaged.class != ERROR_NONE)
+		status = tell_damage(options, truth, &damaged, status);
 	truth_free(truth);
 	backend_free(backend);
 	return status;

@@ -335,6 +335,9 @@ look(struct work *work)
 	if (options->fallback)
 		work->truth = truth_read_surviving(work->backend, 0, &damaged,
 		    work->error);
+	else if (options->all || options->best ||
+	    options->settings.checkpoint != NULL)
+		work->truth = truth_read_any(work->backend, 0, work->error);
 	else
 		work->truth = truth_read(work->backend, 0, work->error);
 	if (damaged.class != ERROR_NONE)
@@ -369,6 +372,15 @@ command_restore(const struct options *options)
 	    restore_with_fallback(&work) == 0) {
 		status = print_result(&work);
 		restore_plan_free(&work.plan);
+		if (status == ERROR_NONE && options->all &&
+		    work.truth->lost.count > 0) {
+			error_set(&error, ERROR_DAMAGED, CAUSE_OTHER,
+			    options->settings.url, "%zu valid checkpoint%s "
+			    "could not be restored, all others were",
+			    work.truth->lost.count,
+			    work.truth->lost.count == 1 ? "" : "s");
+			status = output_failure(options, &error);
+		}
 	} else if (error.class == ERROR_NOTHING && options->if_exists) {
 		log_line(LOG_INFO, "nothing_yet", "%s holds nothing yet",
 		    options->settings.url);

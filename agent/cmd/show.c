@@ -200,18 +200,15 @@ command_show(const struct options *options)
 	if (backend == NULL && error.cause == CAUSE_NOT_FOUND)
 		error.class = ERROR_NOTHING;
 	if (backend != NULL && remote_check(backend, &error) == 0)
-		truth = truth_read(backend, 0, &error);
+		truth = truth_read_any(backend, 0, &error);
 	if (truth != NULL && options->checkpoint != NULL)
 		manifest = truth_find(truth, options->checkpoint, &error);
-	else if (truth != NULL && truth->resume != SIZE_MAX)
-		manifest = truth->valid[truth->resume];
 	else if (truth != NULL)
-		error_set(&error, ERROR_NOTHING, CAUSE_NOT_FOUND,
-		    options->settings.url, "there is no resume point");
+		manifest = truth_resume(truth, &error);
 	if (manifest == NULL) {
 		status = output_failure(options, &error);
 	} else {
-		resume = truth->resume != SIZE_MAX &&
+		resume = !truth->resume_lost && truth->resume != SIZE_MAX &&
 		    manifest == truth->valid[truth->resume];
 		if (options->json) {
 			status = output_json(show_object(manifest, resume));

@@ -46,8 +46,9 @@ choose(const struct truth *truth, const struct options *options,
 	if (!options->latest && best != NULL)
 		return best;
 	*choice = SUBJECT_RESUME;
-	if (!options->best && truth->resume != SIZE_MAX)
-		return truth->valid[truth->resume];
+	if (!options->best && (truth->resume_lost ||
+	    truth->resume != SIZE_MAX))
+		return truth_resume(truth, error);
 	error_set(error, ERROR_NOTHING, CAUSE_NOT_FOUND,
 	    options->settings.url, "the remote holds no %s",
 	    options->best ? "checkpoint whose name says that it is the best" :
@@ -114,7 +115,7 @@ open_remote(struct subject *subject, const struct options *options,
 	}
 	if (remote_check(subject->backend, error) != 0)
 		return -1;
-	subject->truth = truth_read(subject->backend, 0, error);
+	subject->truth = truth_read_any(subject->backend, 0, error);
 	if (subject->truth == NULL)
 		return -1;
 	subject->manifest = choose(subject->truth, options, &subject->choice,

@@ -28,7 +28,11 @@
 static int
 look(struct start *start, struct truth **truth, struct error *error)
 {
-	*truth = truth_read(start->result->backend, 0, error);
+	/* The resume point must be whole only for who restores it. */
+	*truth = start->needs.tidy && !start->needs.settings->no_restore &&
+	    start->needs.settings->checkpoint == NULL ?
+	    truth_read(start->result->backend, 0, error) :
+	    truth_read_any(start->result->backend, 0, error);
 	if (*truth != NULL)
 		return 0;
 	if (error->class != ERROR_NOTHING || error->cause != CAUSE_NOT_FOUND)

@@ -70,22 +70,67 @@ is_damage(const struct error *failure)
 	    failure->cause == CAUSE_FEATURE;
 }
 
-/* Whether to go on without what ${failure} is about. */
+/* ${failure}, as damage when it says that something is gone. */
+static struct error
+as_damage(const struct error *failure)
+{
+	struct error damage = *failure;
+
+	if (failure->cause == CAUSE_NOT_FOUND) {
+		damage.class = ERROR_DAMAGED;
+		damage.cause = CAUSE_OTHER;
+		error_prefix(&damage, "a valid checkpoint");
+	}
+	return damage;
+}
+
+static void
+note_damage(const struct look *look, const struct error *failure)
+{
+	if (look->damaged != NULL && look->damaged->class == ERROR_NONE)
+		*look->damaged = as_damage(failure);
+}
+
+/* Whether to go on without the piece of the truth that ${failure} is about. */
 static bool
 pass_over(const struct look *look, const struct error *failure)
 {
 	if (!look->rules->surviving || !(is_damage(failure) ||
 	    (look->rules->last && failure->cause == CAUSE_NOT_FOUND)))
 		return false;
-	if (look->damaged->class == ERROR_NONE) {
-		*look->damaged = *failure;
-		if (failure->cause == CAUSE_NOT_FOUND) {
-			look->damaged->class = ERROR_DAMAGED;
-			look->damaged->cause = CAUSE_OTHER;
-			error_prefix(look->damaged, "a valid checkpoint");
-		}
-	}
+	note_damage(look, failure);
 	return true;
+}
+
+/*
+ * Whether to go on without a checkpoint that the truth only names.  One that
+ * is written for a newer program is not damaged: it is left out only when
+ * whatever survives is wanted.
+ */
+static bool
+may_lose(const struct look *look, const struct error *failure)
+{
+	return failure->class == ERROR_DAMAGED ||
+	    (look->rules->surviving && is_damage(failure)) ||
+	    (look->rules->last && failure->cause == CAUSE_NOT_FOUND);
+}
+
+static int
+lose(const struct look *look, const struct manifest_keep *named,
+    bool is_resume, const struct error *failure)
+{
+	struct glance *glance = look->glance;
+	const struct error damage = as_damage(failure);
+	struct lost *lost = lost_add(&glance->lost, named->key, named->name,
+	    &damage);
+
+	if (lost == NULL)
+		return no_memory(look->error);
+	lost->newer = glance->count;
+	lost->resume = is_resume;
+	glance->resume_lost |= is_resume;
+	note_damage(look, failure);
+	return 0;
 }
 
 static enum glance_result
@@ -181,9 +226,11 @@ take_named(const struct look *look, const struct manifest_keep *named,
 		if (is_resume)
 			glance->resume = glance->count;
 		if (failures[i].class != ERROR_NONE) {
-			if (pass_over(look, &failures[i]))
+			if (!may_lose(look, &failures[i]))
+				result = gone_or_failed(look, &failures[i]);
+			else if (lose(look, &named[i], is_resume,
+			    &failures[i]) == 0)
 				continue;
-			result = gone_or_failed(look, &failures[i]);
 			goto out;
 		}
 		manifest = gathering_take(look->gathering, keys[i]);
@@ -356,5 +403,6 @@ glance_free(struct glance *glance, struct gathering *gathering)
 	free(glance->valid);
 	free(glance->agent);
 	free(glance->needs_writer);
+	lost_free(&glance->lost);
 	*glance = (struct glance){ .resume = SIZE_MAX };
 }

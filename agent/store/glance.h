@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "store/key.h"
+#include "store/lost.h"
 
 struct backend;
 struct error;
@@ -26,24 +27,30 @@ struct glance {
 	/* Every valid checkpoint, newest commit first. */
 	struct manifest **valid;
 	size_t count;
-	size_t resume;		/* SIZE_MAX: none */
+	size_t resume;		/* SIZE_MAX: none; the next best when it is lost */
+	struct lost_list lost;	/* named by the truth, but damaged or gone */
+	bool resume_lost;	/* the resume point is among them */
 	char *needs_writer;	/* a feature of theirs that a writer must know */
 };
 
 /* How to look. */
 struct glance_rules {
 	uint32_t below;		/* only terms with a lower number; 0: all */
-	bool surviving;		/* leave out what is damaged */
-	bool last;		/* with surviving: what is gone is damaged too */
+	bool surviving;		/* do without the truth itself when it is damaged */
+	bool last;		/* what is gone is damaged, too */
 };
 
 enum glance_result { GLANCE_FAILED = -1, GLANCE_DONE, GLANCE_GONE };
 
 /**
  * glance_look(backend, terms, rules, gathering, glance, damaged, error):
- * Fill ${glance} (glance_free).  GLANCE_GONE: something that is named is not there,
+ * Fill ${glance} (glance_free).  A damaged checkpoint that the truth names is
+ * left out and put into glance->lost; the truth itself, that is the newest
+ * manifest or the open.json of the term, must be whole unless
+ * rules->surviving.  GLANCE_GONE: something that is named is not there,
  * ${error} says what: look again from a new list of terms.  ${damaged} gets
- * the first error that was passed over (rules->surviving only; else NULL).
+ * the first error that was passed over (may be NULL without
+ * rules->surviving).
  */
 enum glance_result glance_look(struct backend *backend, const struct terms *terms,
     const struct glance_rules *rules, struct gathering *gathering,

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "store/backend.h"
 #include "store/feature.h"
@@ -89,12 +90,23 @@ superseded_by(struct course *course, const struct term *newer)
 	return STEP_FAILED;
 }
 
+/* The truth itself cannot be read: nobody knows what is valid. */
+static enum step
+refuse_damage(const struct course *course)
+{
+	if (course->error->class == ERROR_DAMAGED)
+		error_cure(course->error, "ckptsync restore --fallback brings "
+		    "back what is left; go on with it in a new remote");
+	return STEP_FAILED;
+}
+
 /* Look at the truth below ${below} (0: all) into the takeover's glance. */
 static enum step
 look(struct course *course, const struct terms *terms, uint32_t below)
 {
 	const struct takeover_request *request = course->request;
-	const struct glance_rules rules = { .below = below };
+	const struct glance_rules rules = { .below = below,
+		.last = course->gone >= GONE_MAXIMUM };
 	struct glance *glance = &course->takeover->glance;
 	enum glance_result result;
 
@@ -102,16 +114,18 @@ look(struct course *course, const struct terms *terms, uint32_t below)
 	result = glance_look(request->backend, terms, &rules, course->gathering,
 	    glance, NULL, course->error);
 	if (result == GLANCE_FAILED)
-		return STEP_FAILED;
+		return refuse_damage(course);
 	if (result == GLANCE_GONE) {
-		if (++course->gone < GONE_MAXIMUM)
+		if (course->gone++ < GONE_MAXIMUM)
 			return pause_for_others(course);
 		course->error->class = ERROR_DAMAGED;
 		course->error->cause = CAUSE_OTHER;
 		error_prefix(course->error, "a valid checkpoint's manifest");
-		error_cure(course->error, "restore what is left with "
-		    "--fallback, and go on in a new remote");
-		return STEP_FAILED;
+		return refuse_damage(course);
+	}
+	if (glance->count == 0 && glance->lost.count > 0) {
+		*course->error = glance->lost.items[0].error;
+		return refuse_damage(course);
 	}
 	if (glance->needs_writer != NULL) {
 		feature_refuse(request->backend->name, glance->needs_writer,
@@ -312,6 +326,22 @@ confirm(struct course *course)
 	return STEP_FAILED;
 }
 
+static void
+tell_lost(const struct lost_list *lost)
+{
+	char text[ERROR_TEXT_SIZE];
+	size_t i;
+
+	for (i = 0; i < lost->count; i++)
+		log_event(LOG_ERROR, "checkpoint_lost", LOG_FIELDS(
+		    LOG_TEXT_FIELD("name", lost->items[i].name),
+		    LOG_TEXT_FIELD("manifest", lost->items[i].key)),
+		    "%s was durable and is lost, going on without it; what "
+		    "older agents stored is kept for now: %s",
+		    lost->items[i].name,
+		    error_text(&lost->items[i].error, text));
+}
+
 static enum step
 run_once(struct course *course)
 {
@@ -341,8 +371,10 @@ takeover_run(const struct takeover_request *request,
 	while (step == STEP_AGAIN)
 		step = run_once(&course);
 	gathering_free(course.gathering);
-	if (step == STEP_DONE)
+	if (step == STEP_DONE) {
+		tell_lost(&takeover->glance.lost);
 		return 0;
+	}
 	takeover_free(takeover);
 	return -1;
 }

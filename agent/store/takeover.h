@@ -52,7 +52,15 @@ struct takeover_leftover {
 	uint64_t size;
 };
 
-/* What a takeover gave. */
+/*
+ * What a takeover gave.  A checkpoint that the truth names but whose manifest
+ * is damaged, or still gone after ten looks, is not adopted and stands in
+ * glance.lost, and an error event names it: one lost checkpoint must not keep
+ * the others from going on.  The writer then deletes nothing in older terms,
+ * so that it can be salvaged by hand.  The truth itself (the newest manifest,
+ * or the open.json of the highest term) must be whole: without it nobody knows
+ * what is valid, and the takeover is refused (ERROR_DAMAGED).
+ */
 struct takeover {
 	struct term term;	/* the new one */
 	struct glance glance;	/* what was adopted, and from which term */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/log.h"
 #include "store/backend.h"
 #include "store/gathering.h"
 #include "store/opening.h"
@@ -93,6 +94,9 @@ truth_new(struct glance *glance, struct error *error)
 	truth->valid = glance->valid;
 	truth->count = glance->count;
 	truth->resume = glance->resume;
+	truth->lost = glance->lost;
+	truth->resume_lost = glance->resume_lost;
+	glance->lost = (struct lost_list){ 0 };
 	glance->agent = NULL;
 	glance->valid = NULL;
 	glance->count = 0;
@@ -101,9 +105,11 @@ truth_new(struct glance *glance, struct error *error)
 
 /* What is to be said when nothing valid was found. */
 static void
-say_nothing(struct backend *backend, const struct error *damaged,
-    struct error *error)
+say_nothing(struct backend *backend, const struct glance *glance,
+    const struct error *damaged, struct error *error)
 {
+	if (damaged == NULL && glance->lost.count > 0)
+		damaged = &glance->lost.items[0].error;
 	if (damaged != NULL && damaged->class != ERROR_NONE) {
 		*error = *damaged;
 		return;
@@ -136,7 +142,7 @@ read_truth(struct backend *backend, uint32_t node, struct error *damaged,
 	if (result == GLANCE_DONE && glance.count > 0) {
 		truth = truth_new(&glance, error);
 	} else if (result == GLANCE_DONE) {
-		say_nothing(backend, damaged, error);
+		say_nothing(backend, &glance, damaged, error);
 	} else if (result == GLANCE_GONE && error->cause == CAUSE_NOT_FOUND) {
 		error->class = ERROR_DAMAGED;
 		error->cause = CAUSE_OTHER;
@@ -147,10 +153,47 @@ read_truth(struct backend *backend, uint32_t node, struct error *damaged,
 	return truth;
 }
 
+/* Loud, but not endless: what is lost while the rest goes on. */
+static void
+warn(const struct truth *truth)
+{
+	char text[ERROR_TEXT_SIZE];
+	size_t i;
+
+	for (i = 0; i < truth->lost.count && i < SUGGESTIONS; i++)
+		log_line(LOG_WARNING, "checkpoint_lost", "%s is lost: its "
+		    "manifest is damaged or gone: %s",
+		    truth->lost.items[i].name,
+		    error_text(&truth->lost.items[i].error, text));
+	if (i < truth->lost.count)
+		log_line(LOG_WARNING, "checkpoint_lost", "%zu more "
+		    "checkpoints are lost in the same way",
+		    truth->lost.count - i);
+}
+
+struct truth *
+truth_read_any(struct backend *backend, uint32_t node, struct error *error)
+{
+	struct truth *truth = read_truth(backend, node, NULL, error);
+
+	if (truth != NULL)
+		warn(truth);
+	return truth;
+}
+
 struct truth *
 truth_read(struct backend *backend, uint32_t node, struct error *error)
 {
-	return read_truth(backend, node, NULL, error);
+	struct truth *truth = read_truth(backend, node, NULL, error);
+
+	if (truth != NULL && truth->resume_lost) {
+		(void)truth_resume(truth, error);
+		truth_free(truth);
+		return NULL;
+	}
+	if (truth != NULL)
+		warn(truth);
+	return truth;
 }
 
 struct truth *
@@ -159,6 +202,27 @@ truth_read_surviving(struct backend *backend, uint32_t node,
 {
 	error_clear(damaged);
 	return read_truth(backend, node, damaged, error);
+}
+
+const struct manifest *
+truth_resume(const struct truth *truth, struct error *error)
+{
+	size_t i;
+
+	for (i = 0; truth->resume_lost && i < truth->lost.count; i++) {
+		if (!truth->lost.items[i].resume)
+			continue;
+		*error = truth->lost.items[i].error;
+		error_prefix(error, "the resume point");
+		error_cure(error, "ckptsync restore --fallback takes the next "
+		    "older one; then run with --no-restore");
+		return NULL;
+	}
+	if (truth->resume != SIZE_MAX)
+		return truth->valid[truth->resume];
+	error_set(error, ERROR_NOTHING, CAUSE_NOT_FOUND, NULL,
+	    "there is no resume point");
+	return NULL;
 }
 
 /* Whether a name may be what was meant: one holds the other's last part. */
@@ -198,13 +262,24 @@ truth_find(const struct truth *truth, const char *text, struct error *error)
 {
 	char id[MANIFEST_ID_SIZE];
 	struct buffer names;
-	size_t i;
+	size_t i, j;
 
 	for (i = 0; i < truth->count; i++) {
 		if (strcmp(truth->valid[i]->name, text) == 0 ||
 		    strcmp(manifest_id(truth->valid[i], id), text) == 0)
-			return truth->valid[i];
+			break;
 	}
+	for (j = 0; j < truth->lost.count; j++) {
+		if (truth->lost.items[j].newer > i ||
+		    !lost_is(&truth->lost.items[j], text))
+			continue;
+		*error = truth->lost.items[j].error;
+		error_cure(error, "see ckptsync list for what is whole; "
+		    "older ones of its name are had by their id");
+		return NULL;
+	}
+	if (i < truth->count)
+		return truth->valid[i];
 	buffer_init(&names, 400);
 	add_suggestions(truth, text, true, &names);
 	if (names.length == 0)
@@ -252,5 +327,6 @@ truth_free(struct truth *truth)
 		manifest_free(truth->valid[i]);
 	free(truth->valid);
 	free(truth->agent);
+	lost_free(&truth->lost);
 	free(truth);
 }

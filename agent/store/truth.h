@@ -1,10 +1,12 @@
 #ifndef STORE_TRUTH_H
 #define STORE_TRUTH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "store/key.h"
+#include "store/lost.h"
 #include "store/manifest.h"
 
 struct backend;
@@ -22,6 +24,11 @@ struct truth {
 	struct manifest **valid;
 	size_t count;
 	size_t resume;		/* index of the resume point; SIZE_MAX: none */
+
+	/* What it names as valid, too, but is damaged or gone. */
+	struct lost_list lost;
+	bool resume_lost;	/* the resume point is among them; `resume` is
+				 * then the next best */
 };
 
 /**
@@ -31,8 +38,22 @@ struct truth {
  * over (three times).  NULL with ERROR_NOTHING and CAUSE_NOT_FOUND only when
  * a look succeeded and found no open term or no checkpoint; ERROR_DAMAGED
  * names the damaged manifest; CAUSE_UNREACHABLE.  Waits.
+ *
+ * The newest manifest (or open.json), which says what is valid, and the resume
+ * point must be whole.  Any other checkpoint whose manifest is damaged, or
+ * still gone after the third time, costs only itself: it is left out, stands
+ * in truth->lost, and one log line names it.  truth_find does not take an
+ * older checkpoint for a lost one.
  */
 struct truth *truth_read(struct backend *backend, uint32_t node,
+    struct error *error);
+
+/**
+ * truth_read_any(backend, node, error):
+ * The same, but the resume point may be lost, too (truth->resume_lost): for
+ * who wants another checkpoint, or none.
+ */
+struct truth *truth_read_any(struct backend *backend, uint32_t node,
     struct error *error);
 
 /**
@@ -47,9 +68,18 @@ struct truth *truth_read_surviving(struct backend *backend, uint32_t node,
     struct error *damaged, struct error *error);
 
 /**
+ * truth_resume(truth, error):
+ * The resume point; NULL with ERROR_DAMAGED when it is lost, with
+ * ERROR_NOTHING when there is none.
+ */
+const struct manifest *truth_resume(const struct truth *truth,
+    struct error *error);
+
+/**
  * truth_find(truth, text, error):
  * The newest valid checkpoint whose name or id is ${text}; NULL with
- * ERROR_NOTHING, listing near misses in the message.
+ * ERROR_NOTHING, listing near misses in the message; ERROR_DAMAGED when the
+ * newest one of this name is lost.
  */
 const struct manifest *truth_find(const struct truth *truth, const char *text,
     struct error *error);

@@ -167,6 +167,7 @@ writer_install(struct writer *writer, struct takeover *takeover,
 	writer->planned_before = 0;
 	writer->sweep_wanted = false;
 	writer->durable = false;
+	writer->salvage |= glance->lost.count > 0;
 	known_each(writer->known, settle_chunk, NULL);
 	return add_leftovers(writer, takeover) == 0 ? 0 : no_memory(error);
 }

@@ -39,6 +39,8 @@ plan_at(struct writer *writer, const struct key_parts *parts, uint64_t due)
 void
 writer_plan(struct writer *writer, const struct key_parts *parts)
 {
+	if (writer->salvage && is_older(writer, parts))
+		return;
 	if (!writer->backend->weak)
 		plan_at(writer, parts,
 		    clock_monotonic() + writer->delete_delay);
@@ -98,7 +100,7 @@ writer_plan_all(struct writer *writer)
 	if (writer->backend->weak)
 		return;
 	known_each(writer->known, plan_chunk, writer);
-	if (!writer->durable)
+	if (!writer->durable && !writer->salvage)
 		writer->sweep_wanted = true;
 	writer->durable = true;
 }

@@ -55,6 +55,8 @@ struct writer {
 	bool sweep_wanted;	/* something may lie in older terms (G4) */
 	uint64_t sweep_from;	/* clock_monotonic(): not before */
 	size_t planned_before;	/* deletions planned in older terms */
+	bool salvage;		/* something named was lost when we took over:
+				 * nothing in older terms is deleted */
 };
 
 /**

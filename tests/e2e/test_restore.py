@@ -330,6 +330,35 @@ class Damaged(kit.Case):
         os.unlink(self.there.path(self.own_chunk()))
         self.falls_back()
 
+    def test_an_old_manifest_costs_only_itself(self):
+        self.prepare()
+        old = self.there.read(self.there.newest())["keeps"][0]
+        self.there.damage(old["key"])
+        for command in ("list", "show"):
+            done = self.run_program(command, self.remote)
+            self.assertIn("step-2.safetensors", done.out)
+            self.assertIn("step-1.safetensors is lost", done.err)
+        self.assertIn(old["key"], done.err)
+        fresh = self.path("fresh")
+        done = self.restore(fresh)
+        self.assertIn("step-1.safetensors is lost", done.err)
+        self.assertEqual(kit.tree(fresh)["step-2.safetensors"],
+                         self.hashes["step-2.safetensors"])
+        done = self.restore(self.path("other"), "--checkpoint",
+                            "step-1.safetensors", expect=4)
+        self.assertIn(old["key"], done.err)
+        done = self.restore(self.path("all"), "--all", expect=4)
+        self.assertIn("step-2.safetensors", kit.tree(self.path("all")))
+        self.run_program("run", self.path("second"), self.remote, "--",
+                         "test", "-e", self.path("second")
+                         + "/step-2.safetensors")
+        # And a new checkpoint is made durable beside it.
+        self.hashes["step-3.safetensors"] = self.save(
+            "step-3.safetensors", 3, size=20 * MIB)
+        self.push()
+        done = self.restore(self.path("third"))
+        self.assertIn("step-3.safetensors", kit.tree(self.path("third")))
+
     def test_run_never_starts_from_zero_instead(self):
         self.prepare()
         self.there.damage(self.own_chunk())

@@ -402,32 +402,118 @@ test_two_start_at_once(void **state)
 	writer_free(writer);
 }
 
+/* Steps 1 and 2 are valid; the key of the manifest of one of them. */
 static void
-test_named_manifest_is_gone(void **state)
+commit_two(size_t index, char key[KEY_SIZE])
 {
 	struct writer *writer = bench_take_over("one");
 	struct truth *truth;
-	struct error error;
-	char key[KEY_SIZE];
 
-	(void)state;
 	bench_commit(writer, 1);
 	bench_commit(writer, 2);
 	truth = bench_read_truth();
-	snprintf(key, sizeof(key), "%s", truth->valid[1]->key);
+	snprintf(key, KEY_SIZE, "%s", truth->valid[index]->key);
 	truth_free(truth);
 	writer_free(writer);
-	delaying_set(bench_store, key, NULL, 0);
+}
+
+/* An old checkpoint is lost: the others go on, and nothing old is deleted. */
+static void
+take_over_without(const char *key, const void *data, size_t length)
+{
+	struct writer *writer;
+	struct error error;
+	size_t chunks, left;
+
+	chunks = bench_count_keys("term-00000001");
+	delaying_set(bench_store, key, data, length);
+	left = chunks - (data == NULL);
+	bench_turn_start();
+	writer = load_take_over(bench_store, BENCH_KEEP, BENCH_DELAY, "two", &error);
+	bench_turn_stop();
+	assert_non_null(writer);
+	bench_assert_steps("2");
+	bench_commit(writer, 3);
+	bench_commit(writer, 4);
+	bench_delete_all(writer);
+	bench_assert_steps("4 3");
+	assert_int_equal(bench_count_keys("term-00000001"), left);
+	bench_commit(writer, 5);
+	bench_delete_all(writer);
+	assert_int_equal(bench_count_keys("term-00000001"), left);
+	/* Its own are deleted as ever. */
+	assert_int_equal(bench_count_keys("/checkpoints/"), 4 - (data == NULL));
+	writer_free(writer);
+	/* The next agent names nothing that is lost, and sweeps. */
+	writer = bench_take_over("three");
+	bench_commit(writer, 6);
+	bench_delete_all(writer);
+	assert_true(bench_count_keys("term-00000001") < left);
+	writer_free(writer);
+}
+
+static void
+test_named_manifest_is_gone(void **state)
+{
+	char key[KEY_SIZE];
+
+	(void)state;
+	commit_two(1, key);
+	take_over_without(key, NULL, 0);
+}
+
+static void
+test_named_manifest_is_damaged(void **state)
+{
+	char key[KEY_SIZE];
+
+	(void)state;
+	commit_two(1, key);
+	take_over_without(key, "{}", 2);
+}
+
+/* Nobody knows what is valid: nothing is claimed, and it is said what to do. */
+static void
+refuse_without(const char *key)
+{
+	struct writer *writer;
+	struct error error;
+
+	delaying_set(bench_store, key, "{}", 2);
 	bench_turn_start();
 	writer = load_take_over(bench_store, BENCH_KEEP, BENCH_DELAY, "two", &error);
 	bench_turn_stop();
 	assert_null(writer);
 	assert_int_equal(error.class, ERROR_DAMAGED);
 	assert_string_equal(error.object, key);
-	/* Nothing was claimed. */
+	assert_non_null(strstr(error.cure, "restore --fallback"));
+	assert_non_null(strstr(error.cure, "new remote"));
 	assert_int_equal(bench_count_keys("/claim"), 1);
 }
 
+static void
+test_open_is_damaged(void **state)
+{
+	char key[KEY_SIZE];
+	struct term term;
+	struct writer *writer = bench_take_over("one");
+
+	(void)state;
+	bench_commit(writer, 1);
+	term = writer_term(writer);
+	writer_free(writer);
+	refuse_without(key_term_object(&term, "open.json", key));
+}
+
+static void
+test_newest_manifest_is_damaged(void **state)
+{
+	char key[KEY_SIZE];
+
+	(void)state;
+	commit_two(0, key);
+	refuse_without(key);
+}
 #define WRITER_TEST(name) \
 	cmocka_unit_test_setup_teardown(name, bench_set_up, bench_tear_down)
 
@@ -449,6 +535,9 @@ main(void)
 		WRITER_TEST(test_takeover_unreachable_comes_back),
 		WRITER_TEST(test_two_start_at_once),
 		WRITER_TEST(test_named_manifest_is_gone),
+		WRITER_TEST(test_named_manifest_is_damaged),
+		WRITER_TEST(test_open_is_damaged),
+		WRITER_TEST(test_newest_manifest_is_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
