@@ -6,8 +6,9 @@
 #include "base/error.h"
 #include "move/match.h"
 
-/* A smaller chunk is always fetched whole: asking twice costs more. */
-#define WHOLE_MAXIMUM UINT64_C(262144)
+/* A chunk is fetched whole when no more than this comes along: asking twice
+ * costs more. */
+#define BESIDE_MAXIMUM UINT64_C(262144)
 
 /* Ranges that are closer are fetched as one. */
 #define GAP_MAXIMUM UINT64_C(65536)
@@ -107,7 +108,7 @@ is_better_whole(const struct jobs *jobs, size_t first, size_t last)
 		    (place->offset > end ? place->offset : end);
 		end = place->offset + place->length;
 	}
-	return size <= WHOLE_MAXIMUM || wanted >= size / 2;
+	return size - wanted <= BESIDE_MAXIMUM;
 }
 
 static void
