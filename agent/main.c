@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,6 +100,9 @@ main(int argc, char **argv)
 	const struct row *row;
 	const char *name = argc > 1 ? argv[1] : NULL;
 
+	/* A parent that ignores it hands that on, and then no child of ours
+	 * could be waited for.  What nohup ignores stays ignored. */
+	signal(SIGCHLD, SIG_DFL);
 	if (name == NULL) {
 		usage(stderr);
 		return ERROR_USAGE;

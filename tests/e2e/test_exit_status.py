@@ -123,6 +123,33 @@ class ExitStatus(kit.Case):
         life.signal(signal.SIGINT)
         self.assertNotEqual(life.wait(), 0)
 
+    def test_a_parent_that_ignores_the_end_of_children(self):
+        """Some supervisors and container starters do; nohup ignores HUP."""
+        def ignore():
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+        done = self.run_program(
+            "run", self.folder, self.remote, "--", "sh", "-c",
+            "grep SigIgn /proc/self/status; exit 42", expect=42, patience=30,
+            preexec_fn=ignore)
+        ignored = int(done.out.split()[-1], 16)
+        self.assertTrue(ignored & 1 << signal.SIGHUP - 1, done)
+        self.assertFalse(ignored & 1 << signal.SIGCHLD - 1, done)
+        self.save("step-1.safetensors", 1)
+        done = self.run_program("push", "--json", self.folder, self.remote,
+                                patience=30, preexec_fn=ignore)
+        self.assertTrue(done.json["durable"])
+        told = self.path("told")
+        agent = self.start("agent", "--on-commit", f"echo yes >{told}",
+                           self.folder, self.remote, preexec_fn=ignore)
+        agent.event("began")
+        self.save("step-2.safetensors", 2)
+        agent.event("durable")
+        agent.signal(signal.SIGINT)
+        self.assertEqual(agent.wait(30), 0, str(agent))
+        self.assertEqual(kit.read(told), b"yes\n")
+
     def test_other_signals_are_forwarded(self):
         life = self.patient()
         life.event("durable")
