@@ -310,6 +310,7 @@ tear_down(struct agent *agent)
 		free(push);
 	}
 	json_decref(agent->events);
+	json_decref(agent->places);
 	if (start_free(agent->start, until) != 0 ||
 	    uploads_stop(agent->uploads, until) != 0 ||
 	    sweeper_stop(agent->sweeper, until) != 0) {
@@ -355,8 +356,6 @@ agent_run(const struct agent_needs *needs, struct agent_outcome *outcome)
 	if (needs->mode != AGENT_PUSH)
 		agent->usual_nice = courtesy_begin();
 	courtesy_descriptors();
-	if (needs->mode == AGENT_PUSH)
-		agent->events = json_object();
 	if (set_up(agent, &error) != 0 || loop_run(agent->loop, &error) != 0) {
 		outcome->error = error;
 		agent->class = error.class;
@@ -368,7 +367,8 @@ agent_run(const struct agent_needs *needs, struct agent_outcome *outcome)
 	}
 	class = agent->class;
 	report_line_clear(&agent->line);
-	outcome->checkpoints = json_incref(agent->events);
+	if (needs->mode == AGENT_PUSH)
+		outcome->checkpoints = json_incref(agent->events);
 	agent->outcome = NULL;
 	tear_down(agent);
 	return class;

@@ -27,7 +27,7 @@ struct watch;
  * What the files of the agent share: agent.c (its life, and the one place
  * where it decides), agent_watch.c (what the directory says), agent_upload.c
  * (what goes up), agent_plan.c (what matters while a deadline runs),
- * agent_talk.c (control socket, supervisor), agent_status.c (what `status`
+ * agent_talk.c (control socket, supervisor), agent_said.c (what it said), agent_status.c (what `status`
  * says), agent_notice.c (who says that this machine goes), agent_end.c (flush,
  * end).
  */
@@ -137,7 +137,9 @@ struct agent {
 
 	struct push *pushes;
 	struct report_line line;
-	json_t *events;			/* AGENT_PUSH: name -> last event */
+	json_t *events;			/* name -> last event */
+	json_t *places;			/* name -> {name, path}, see agent_said.c */
+	size_t places_many;		/* left at the last clearing */
 
 	struct loop_timer turn_at;
 	struct loop_timer beat;
@@ -177,6 +179,17 @@ uint64_t agent_scan(struct agent *agent);
  */
 bool agent_has_unsettled(struct agent *agent);
 void agent_forget_unsettled(struct agent *agent, const char *name);
+
+/* agent_said.c: what was said last of each checkpoint that lies here. */
+
+/**
+ * agent_note_place(agent, checkpoint): it was seen.
+ * agent_note_event(agent, event): it was said.
+ * agent_tell_again(agent, client): say it to one who came later.
+ */
+void agent_note_place(struct agent *agent, const struct checkpoint *checkpoint);
+void agent_note_event(struct agent *agent, json_t *event);
+void agent_tell_again(struct agent *agent, struct control_client *client);
 
 /* agent_upload.c */
 

@@ -70,6 +70,7 @@ add_push(struct agent *agent, struct control_client *client, uint64_t until)
 	push->until = until;
 	push->next = agent->pushes;
 	agent->pushes = push;
+	agent_tell_again(agent, client);
 	if (agent->watch != NULL)
 		begin_push(agent, push);
 }
@@ -258,17 +259,13 @@ agent_end_pushes(struct agent *agent)
 void
 agent_tell(struct agent *agent, json_t *event)
 {
-	const char *name;
 	struct push *push;
 
 	if (event == NULL)
 		return;
 	for (push = agent->pushes; push != NULL; push = push->next)
 		control_send(push->client, json_incref(event));
-	if (agent->events != NULL &&
-	    ((name = json_get_text(event, "name")) != NULL ||
-	    (name = json_get_text(event, "name_b64")) != NULL))
-		json_object_set(agent->events, name, event);
+	agent_note_event(agent, event);
 	json_decref(event);
 }
 

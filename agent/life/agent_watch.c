@@ -193,6 +193,8 @@ scanned(struct agent *agent, uint64_t token)
 static void
 happened(struct agent *agent, struct watch_event *event)
 {
+	if (event->checkpoint != NULL)
+		agent_note_place(agent, event->checkpoint);
 	switch (event->kind) {
 	case WATCH_COMPLETE:
 		complete(agent, event);

@@ -1,6 +1,7 @@
 #include "life/report.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -79,6 +80,31 @@ report_seen(const struct checkpoint *checkpoint, const char *state)
 	    LOG_TEXT_FIELD("reason", checkpoint->reason),
 	    LOG_NUMBER_FIELD("size_bytes", checkpoint->size)), "%s", text);
 	return event_object(checkpoint, state, text);
+}
+
+json_t *
+report_known(const json_t *event)
+{
+	char *name = json_get_name(event, "name"), size[UNIT_TEXT_SIZE];
+	char text[TEXT_SIZE];
+	json_t *known = NULL, *step = json_object_get(event, "step");
+	uint64_t bytes;
+
+	if (name == NULL || json_get_u64(event, "size_bytes", &bytes) != 0)
+		goto done;
+	snprintf(text, sizeof(text), "%s is durable already (%s)", name,
+	    unit_size_text(bytes, size));
+	known = json_pack("{s:s, s:s, s:o, s:I}", "event", "checkpoint",
+	    "state", "known", "message", json_text(text), "size_bytes",
+	    (json_int_t)bytes);
+	if (known != NULL && (json_set_name(known, "name", name) != 0 ||
+	    (step != NULL && json_object_set(known, "step", step) != 0))) {
+		json_decref(known);
+		known = NULL;
+	}
+done:
+	free(name);
+	return known;
 }
 
 json_t *

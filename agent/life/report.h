@@ -29,6 +29,13 @@ struct uploads_result;
 json_t *report_seen(const struct checkpoint *checkpoint, const char *state);
 
 /**
+ * report_known(event):
+ * What to tell one who comes later of a checkpoint that is durable, from the
+ * event of report_durable; NULL when out of memory.
+ */
+json_t *report_known(const json_t *event);
+
+/**
  * report_durable(checkpoint, result, since):
  * The same for one that is durable: bytes new and reused, and the seconds
  * since it was last written (${since}, clock_monotonic).

@@ -26,6 +26,16 @@ class Names(kit.Case):
         self.assertEqual(self.listed(done), [(CODED, "durable")])
         self.assertIn("1 known", self.push().out)
 
+    def test_push_beside_an_agent_lists_it(self):
+        agent = self.start("agent", self.folder, self.remote)
+        agent.event("began")
+        done = self.push("--json")
+        self.assertEqual([name for name, _ in self.listed(done)], [CODED])
+        done = self.run_program("status", "--json", self.folder)
+        self.assertEqual(
+            done.json["agents"][0]["newest"]["name_b64"], CODED)
+        self.assertIn("1 known", self.push().out)
+
     def run_and_tell(self):
         out = self.path("told")
         self.run_program("run", self.folder, self.remote, "--", "sh", "-c",

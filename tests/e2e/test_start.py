@@ -46,6 +46,29 @@ class Start(kit.Case):
         self.run_program("push", other, self.remote, environment={
             "CKPTSYNC_STATE_DIR": self.path("other-state")})
 
+    def test_push_says_the_same_beside_an_agent(self):
+        """What was durable before, by whomever, is known."""
+        self.save("step-1.safetensors", 1)
+        self.save("step-2.safetensors", 2)
+        self.push()
+        alone, lone = self.push(), self.push("--json").json
+        self.assertIn("0 new, 2 known", alone.out)
+        agent = self.start("agent", "--cloud", "none", self.folder,
+                           self.remote)
+        agent.event("known", 2)
+        self.assertEqual(self.push().out, alone.out)
+        self.assertEqual(self.push("--json").json, lone)
+        self.save("step-3.safetensors", 3)
+        agent.event("durable")
+        self.assertIn("0 new, 3 known", self.push().out)
+        done = self.push("--json").json
+        self.assertEqual({each["state"] for each in done["checkpoints"]},
+                         {"known"})
+        self.assertEqual(done["new_bytes"], 0)
+        # What is gone is not spoken of.
+        os.unlink(f"{self.folder}/step-1.safetensors")
+        self.assertIn("0 new, 2 known", self.push().out)
+
     def test_a_first_start(self):
         self.assertEqual(self.restored(), "")
         self.assertFalse(os.path.exists(self.folder))
