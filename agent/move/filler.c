@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "base/sha256.h"
 #include "move/beneath.h"
+#include "move/durable.h"
 #include "move/keep.h"
 #include "move/match.h"
 #include "move/staging.h"
@@ -24,6 +25,7 @@ struct filler {
 	struct selection *selection;
 	int *fds;		/* of parts; -1: opened for each write */
 	bool *wanted;		/* parts of items that have to be made */
+	bool at_once;		/* one flush at the end, no fsyncs */
 };
 
 static int
@@ -290,7 +292,7 @@ finish_file(struct filler *filler, size_t number, struct error *error)
 	if ((fd = open_part(filler, number, &own, error)) == -1)
 		return -1;
 	if (futimens(fd, times) == -1 || fchmod(fd, mode_of(part)) == -1 ||
-	    fsync(fd) == -1)
+	    (!filler->at_once && fsync(fd) == -1))
 		result = failed(part, "cannot finish writing it", error);
 	close(fd);
 	filler->fds[number] = -1;
@@ -342,7 +344,8 @@ finish_folder(struct filler *filler, const struct part *part, bool top,
 	if (fd == -1)
 		return failed(part, "cannot open it", error);
 	if (futimens(fd, times) == -1 ||
-	    (!top && fchmod(fd, mode_of(part)) == -1) || fsync(fd) == -1)
+	    (!top && fchmod(fd, mode_of(part)) == -1) ||
+	    (!filler->at_once && fsync(fd) == -1))
 		result = failed(part, "cannot finish the directory", error);
 	close(fd);
 	return result;
@@ -365,6 +368,16 @@ is_full(const struct filler *filler)
 	return true;
 }
 
+static size_t
+count_wanted(const struct filler *filler)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < filler->selection->part_count; i++)
+		count += filler->wanted[i];
+	return count;
+}
+
 int
 filler_finish(struct filler *filler, struct error *error)
 {
@@ -375,6 +388,8 @@ filler_finish(struct filler *filler, struct error *error)
 	if (!is_full(filler))
 		return error_set(error, ERROR_FAILED, CAUSE_OTHER, NULL,
 		    "not every byte was fetched");
+	filler->at_once = durable_at_once(filler->folder,
+	    count_wanted(filler));
 	for (i = 0; i < filler->selection->part_count; i++) {
 		part = &filler->selection->parts[i];
 		if (!filler->wanted[i] ||
@@ -394,6 +409,10 @@ filler_finish(struct filler *filler, struct error *error)
 		    part->manifest->name) == 0, error) == -1)
 			return -1;
 	}
+	/* Before anything is put into place. */
+	if (filler->at_once && durable_flush(filler->folder) == -1)
+		return error_set_errno(error, errno, NULL,
+		    "cannot make it durable on this disk");
 	return 0;
 }
 

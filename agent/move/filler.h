@@ -39,7 +39,8 @@ int filler_copy(struct filler *filler, const _Atomic bool *cancel,
 
 /**
  * filler_finish(filler, error):
- * Make sure that everything is filled; make links, set modes and times, fsync.
+ * Make sure that everything is filled; make links, set modes and times, and
+ * have it on the disk: by fsync, or, of many, by one flush for all.
  */
 int filler_finish(struct filler *filler, struct error *error);
 

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/random.h"
 #include "move/beneath.h"
+#include "move/durable.h"
 #include "move/staging.h"
 
 struct placement {
@@ -43,21 +44,6 @@ failed(const struct placement *placement, int number, const char *what,
 		    "another directory");
 	}
 	return error_set_errno(error, number, path, "%s", what);
-}
-
-/* fsync the directory behind an O_PATH descriptor. */
-static int
-sync_folder(int folder)
-{
-	int fd, result;
-
-	fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd == -1)
-		return -1;
-	/* Some file systems have nothing to say about directories. */
-	result = fsync(fd) == -1 && errno != EINVAL ? -1 : 0;
-	close(fd);
-	return result;
 }
 
 /* Move ${name} in ${folder} to old/ under a name that nobody has. */
@@ -188,9 +174,6 @@ place_item(struct placement *placement, struct error *error)
 		failed(placement, errno, "cannot find what was made", error);
 	else
 		result = place_made(placement, error);
-	if (result == 0 && sync_folder(placement->to) == -1)
-		result = failed(placement, errno, "cannot make it durable on "
-		    "this disk", error);
 	if (placement->from != -1)
 		close(placement->from);
 	close(placement->to);
@@ -204,16 +187,24 @@ placement_run(struct staging *staging, int target,
 	struct placement placement = {
 		.staging = staging, .target = target, .selection = selection
 	};
+	struct durable_folders changed = { 0 };
+	struct item *item;
+	int result = 0;
 	size_t i;
 
-	for (i = 0; i < selection->item_count; i++) {
-		if (selection->items[i].phase != phase ||
-		    selection->items[i].settled)
+	for (i = 0; i < selection->item_count && result == 0; i++) {
+		item = &selection->items[i];
+		if (item->phase != phase || item->settled)
 			continue;
-		placement.item = &selection->items[i];
-		if (place_item(&placement, error) == -1)
-			return -1;
-		selection->items[i].settled = true;
+		placement.item = item;
+		result = durable_note(&changed, item->path, error);
+		if (result == 0)
+			result = place_item(&placement, error);
+		if (result == 0)
+			item->settled = true;
 	}
-	return 0;
+	if (result == 0 && changed.count > 0)
+		result = durable_sync(&changed, target, error);
+	durable_free(&changed);
+	return result;
 }
