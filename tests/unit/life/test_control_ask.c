@@ -60,7 +60,6 @@ end(struct agent *agent)
 	close(agent->fd);
 	kit_scratch_remove(agent->folder);
 	free(agent->folder);
-	free(agent->folder);
 }
 
 static json_t *
@@ -102,7 +101,6 @@ nobody_listens(void **state)
 	assert_null(ask(path, &error));
 	assert_int_equal(error.class, ERROR_NO_AGENT);
 	kit_scratch_remove(folder);
-	free(folder);
 	free(folder);
 }
 
