@@ -379,11 +379,11 @@ static void
 damaged_state_counts_as_lost(void **state)
 {
 	static const char *const texts[] = { "", "{", "[]", "{}",
-	    "{\"directory\":\"/d\",\"remote\":\"r\",\"node\":0,"
+	    ("{\"directory\":\"/d\",\"remote\":\"r\",\"node\":0,"
 	    "\"term\":99999999999,\"random\":\"0123456789abcdef\","
-	    "\"opened\":{\"s\":1,\"ns\":1}}",
-	    "{\"directory\":\"/d\",\"remote\":\"r\",\"node\":0,\"term\":1,"
-	    "\"random\":\"xyz\",\"opened\":{\"s\":1,\"ns\":1}}" };
+	    "\"opened\":{\"s\":1,\"ns\":1}}"),
+	    ("{\"directory\":\"/d\",\"remote\":\"r\",\"node\":0,\"term\":1,"
+	    "\"random\":\"xyz\",\"opened\":{\"s\":1,\"ns\":1}}") };
 	char *path = inside("state.json");
 	struct state loaded;
 	size_t i;
