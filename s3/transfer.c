@@ -262,6 +262,11 @@ slot_start(struct transfer *transfer, struct slot *slot, uint64_t now)
 		explicit_bzero(&keys, sizeof(keys));
 		return;
 	case CREDENTIALS_WAIT:
+		/* Should its deadline come meanwhile: that was it. */
+		if (slot->call->request->error.class == ERROR_NONE)
+			error_set(&slot->call->request->error, ERROR_FAILED,
+			    CAUSE_UNREACHABLE, slot->call->request->key,
+			    "no credentials have come yet");
 		slot->call->not_before = now + CREDENTIALS_PAUSE;
 		return;
 	case CREDENTIALS_NONE:

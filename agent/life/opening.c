@@ -21,7 +21,11 @@
 #define KNOCK_MINIMUM (3 * CLOCK_SECOND)
 #define KNOCK_SIZE_MAXIMUM 65536
 
-/* A role or a policy that was just attached takes a while to be seen. */
+/*
+ * A role, a policy or a bucket that was just made takes a while to be seen;
+ * what is refused for longer (wrong keys, no such bucket) stays refused, and
+ * --start-timeout is not waited for.
+ */
 #define DENIED_MAXIMUM (30 * CLOCK_SECOND)
 
 /* The truth, or NULL with a clear error when there is nothing yet. */
@@ -79,7 +83,8 @@ take_over(struct start *start, struct error *error)
  * need it; this one has not, so that a store that is down is said soon.
  */
 static int
-knock(struct start *start, uint64_t until, struct error *error)
+knock(struct start *start, uint64_t until, struct opening *opening,
+    struct error *error)
 {
 	uint64_t now = clock_monotonic(), deadline = now + KNOCK_MAXIMUM;
 	struct buffer buffer;
@@ -98,6 +103,8 @@ knock(struct start *start, uint64_t until, struct error *error)
 		error_clear(error);
 		result = 0;
 	}
+	opening->overdue = result != 0 && error->cause ==
+	    CAUSE_UNREACHABLE && clock_monotonic() >= deadline;
 	return result;
 }
 
@@ -115,7 +122,7 @@ try_once(struct start *start, const struct state *before, uint64_t until,
 	    settings->url, &settings->remote, true, error)) == NULL)
 		return -1;
 	if (result->writer == NULL) {
-		if (knock(start, until, error) != 0 ||
+		if (knock(start, until, opening, error) != 0 ||
 		    remote_mark(result->backend, error) != 0 ||
 		    look(start, &first, error) != 0 ||
 		    check_fence(start, before, first, error) != 0 ||
@@ -165,6 +172,20 @@ may_pass(const struct start *start, const struct error *error,
 	return error->cause == CAUSE_DENIED && waited < DENIED_MAXIMUM;
 }
 
+/* A try that had no time to fail must not hide why others did. */
+static void
+remember_failure(struct opening *opening, struct error *error,
+    struct error *last)
+{
+	if (!opening->overdue || last->class == ERROR_NONE) {
+		*last = *error;
+	} else {
+		*error = *last;
+		error_prefix(error, "no answer in time; before that");
+	}
+	opening->overdue = false;
+}
+
 static void
 remember(struct start *start, struct state *before)
 {
@@ -179,6 +200,7 @@ opening_run(struct start *start, struct opening *opening, struct error *error)
 {
 	char text[ERROR_TEXT_SIZE];
 	uint64_t began = clock_monotonic(), until;
+	struct error last = ERROR_INIT;	/* that the store itself gave */
 	struct state before;
 	unsigned attempt;
 
@@ -195,10 +217,14 @@ opening_run(struct start *start, struct opening *opening, struct error *error)
 			    "stopped before the remote could be read");
 		if (!may_pass(start, error, clock_monotonic() - began))
 			return -1;
+		remember_failure(opening, error, &last);
 		log_line(LOG_WARNING, "remote_unreadable",
 		    "the remote cannot be used yet, trying again: %s",
 		    error_text(error, text));
-		if (start_pause(start, attempt, until) != 0)
+		if (start_pause(start, attempt, until != CLOCK_NEVER &&
+		    error->cause == CAUSE_DENIED &&
+		    until > began + DENIED_MAXIMUM ?
+		    began + DENIED_MAXIMUM : until) != 0)
 			return -1;
 	}
 	settle_precedence(opening, &before);

@@ -1,6 +1,8 @@
 #ifndef LIFE_OPENING_H
 #define LIFE_OPENING_H
 
+#include <stdbool.h>
+
 #include "life/precedence.h"
 
 struct error;
@@ -14,6 +16,7 @@ struct truth;
 struct opening {
 	struct truth *truth;		/* after the takeover; NULL: nothing yet */
 	struct precedence precedence;	/* against its resume point */
+	bool overdue;			/* the last try had not enough time */
 };
 
 /**

@@ -168,6 +168,8 @@ test_free_while_fetching(void **state)
 	client = s3_client_new(&config, &error);
 	assert_int_equal(s3_client_perform(client, &request), -1);
 	assert_int_equal(request.error.cause, CAUSE_UNREACHABLE);
+	assert_non_null(strstr(request.error.message,
+	    "no credentials have come yet"));
 	s3_client_free(client);
 	server_stop(source);
 }
