@@ -71,6 +71,21 @@ class Pages(kit.Case):
                 with self.subTest(line):
                     self.assertTrue(f"\n{line}\n" in page)
 
+    def test_names_that_are_left_out(self):
+        """The man page has every pattern of passing files."""
+        source = kit.read(os.path.join(kit.TREE, "agent", "watch",
+                                       "layout.c")).decode()
+        body = source[source.index("\nlayout_is_ignored("):]
+        body = body[:body.index(", name)")]
+        patterns = "".join(re.findall(r'"([^"]*)"', body)).split("|")
+        self.assertGreater(len(patterns), 5)
+        page = kit.read(PAGE).decode()
+        start = page.index("\nLeft out are files")
+        words = page[start:page.index("\n.Sh", start)].split()
+        for pattern in patterns + [".last.pt"]:
+            with self.subTest(pattern):
+                self.assertIn(pattern, words)
+
     def test_exit_statuses(self):
         """The man page's table is the one of base/error.h, plus 0."""
         header = kit.read(os.path.join(kit.TREE, "agent", "base",
