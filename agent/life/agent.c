@@ -180,8 +180,12 @@ next_turn(struct agent *agent)
 	uint64_t now = clock_monotonic(), next = CLOCK_NEVER, each;
 	struct push *push;
 
-	if (agent->deadline.state == DEADLINE_RUNNING)
+	if (agent->deadline.state == DEADLINE_RUNNING) {
 		next = now + CLOCK_SECOND / 5;
+		each = deadline_last_upload(&agent->deadline);
+		if (each > now && each < next)
+			next = each;
+	}
 	if (agent->phase == AGENT_RUNNING && agent->flying == NULL &&
 	    (each = candidates_next(agent->candidates)) < next)
 		next = each;

@@ -8,6 +8,9 @@
 #define RESERVE (5 * CLOCK_SECOND)
 #define CLOSE_RESERVE CLOCK_SECOND
 
+/* For the last scan, and the upload of something small. */
+#define LOOK_RESERVE CLOCK_SECOND
+
 /* One more save is worth the trainer's pause when this much training lies
  * between it and the one before. */
 #define WORTH_A_SAVE (10 * CLOCK_SECOND)
@@ -125,6 +128,15 @@ deadline_last_upload(const struct deadline *deadline)
 	return deadline->when - smaller(CLOSE_RESERVE, window / 20);
 }
 
+uint64_t
+deadline_kill_time(const struct deadline *deadline)
+{
+	uint64_t window = deadline->when - deadline->began;
+
+	return deadline_last_upload(deadline) -
+	    smaller(LOOK_RESERVE, window / 10);
+}
+
 unsigned
 deadline_step(struct deadline *deadline, uint64_t now,
     const struct deadline_facts *facts)
@@ -141,7 +153,7 @@ deadline_step(struct deadline *deadline, uint64_t now,
 	    now >= deadline->again)
 		wanted |= DEADLINE_SAVE;
 	over = now >= deadline_last_upload(deadline);
-	if (facts->trainer && over)
+	if (facts->trainer && now >= deadline_kill_time(deadline))
 		wanted |= DEADLINE_KILL;
 	if ((!facts->trainer && !facts->stays && facts->flushed) || over)
 		wanted |= DEADLINE_END;

@@ -77,6 +77,13 @@ uint64_t deadline_stop_time(const struct deadline *deadline,
     const struct deadline_facts *facts);
 
 /**
+ * deadline_kill_time(deadline):
+ * When to kill a trainer that has not ended: so that there is time to look at
+ * what it left and to write close.json.
+ */
+uint64_t deadline_kill_time(const struct deadline *deadline);
+
+/**
  * deadline_step(deadline, now, facts):
  * What to do now, as a set of enum deadline_action.
  */

@@ -4,14 +4,16 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/unit.h"
+#include "life/deadline.h"
 #include "life/link.h"
 #include "life/settings.h"
 
 /*
- * The agent leads through a deadline (deadline.h).  These three timers only
- * make sure that it ends when the agent is dead or hangs.
+ * The agent leads through a deadline (deadline.h).  Of these three timers one
+ * kills a trainer that does not end, while there is time for a last look; the
+ * others only make sure that it ends when the agent is dead or hangs.
  */
-#define STOP_BEFORE (3 * CLOCK_SECOND)
+#define STOP_BEFORE (4 * CLOCK_SECOND)
 #define AGENT_AFTER (2 * CLOCK_SECOND)
 
 static void
@@ -72,6 +74,7 @@ void
 supervisor_notice(struct supervisor *supervisor, uint64_t left, bool tell)
 {
 	uint64_t now = clock_monotonic(), when = now + left, before;
+	const struct deadline deadline = { .began = now, .when = when };
 	char text[UNIT_TEXT_SIZE];
 
 	if (tell && (supervisor->term_deadline == 0 ||
@@ -88,11 +91,11 @@ supervisor_notice(struct supervisor *supervisor, uint64_t left, bool tell)
 	if (tell && supervisor->link >= 0)
 		link_say(supervisor->link, "{s:s, s:I}", "say", "notice",
 		    "left_ms", (json_int_t)(left / CLOCK_MILLISECOND));
-	before = left / 8 < STOP_BEFORE ? left / 8 : STOP_BEFORE;
+	before = left / 4 < STOP_BEFORE ? left / 4 : STOP_BEFORE;
 	loop_timer_set(supervisor->loop, &supervisor->stop_at, when - before,
 	    stop_is_due, supervisor);
-	loop_timer_set(supervisor->loop, &supervisor->kill_at, when,
-	    kill_is_due, supervisor);
+	loop_timer_set(supervisor->loop, &supervisor->kill_at,
+	    deadline_kill_time(&deadline), kill_is_due, supervisor);
 	loop_timer_set(supervisor->loop, &supervisor->give_up_at,
 	    when + AGENT_AFTER, give_up_is_due, supervisor);
 	/* No agent and no trainer: there is nothing to wait for. */

@@ -91,6 +91,26 @@ class ExitStatus(kit.Case):
         self.assertEqual(life.wait(), 75, str(life))
         self.assertIn(b"TERM", kit.read(life.out))
 
+    def test_a_trainer_that_does_not_end(self):
+        """It is killed while there is time for a last look: 75."""
+        for number, (what, grace) in enumerate([
+                ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "6s"),
+                ("signal.pthread_sigmask(0, [signal.SIGTERM])", "2s"),
+                ("os.kill(os.getpid(), signal.SIGSTOP)", "2s")]):
+            folder = self.path(f"folder-{number}")
+            kit.write(folder + "/step-1.safetensors", kit.checkpoint(1))
+            life = self.start(
+                "run", "--cloud", "none", "--grace", grace, folder,
+                self.new_remote(f"remote-{number}"), "--", sys.executable,
+                "-c", f"import os, signal, time; print('ready', flush=True); "
+                f"{what}; time.sleep(1000)")
+            life.event("durable")
+            life.until("a trainer", lambda: b"ready" in kit.read(life.out))
+            life.signal(signal.SIGTERM)
+            began = time.monotonic()
+            self.assertEqual(life.wait(), 75, str(life))
+            self.assertLess(time.monotonic() - began, int(grace[0]))
+
     def test_a_notice_with_a_last_save(self):
         life = self.patient("--grace", "6s", "--save-signal", "USR1")
         life.event("durable")

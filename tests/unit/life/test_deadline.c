@@ -37,11 +37,16 @@ each_action_is_said_once_and_in_order(void **state)
 	assert_int_equal(deadline_step(&deadline, stop, &facts),
 	    DEADLINE_STOP);
 	assert_int_equal(deadline_step(&deadline, stop, &facts), 0);
-	/* Both in time for close.json. */
+	/* In time for a last look, and that in time for close.json. */
+	assert_int_equal(deadline_kill_time(&deadline), START + 23 * S);
+	assert_int_equal(deadline_step(&deadline, START + 23 * S - 1, &facts),
+	    0);
+	assert_int_equal(deadline_step(&deadline, START + 23 * S, &facts),
+	    DEADLINE_KILL);
 	assert_int_equal(deadline_step(&deadline, START + 24 * S - 1, &facts),
 	    0);
 	assert_int_equal(deadline_step(&deadline, START + 24 * S, &facts),
-	    DEADLINE_KILL | DEADLINE_END);
+	    DEADLINE_END);
 	assert_int_equal(deadline.state, DEADLINE_DONE);
 	assert_int_equal(deadline_step(&deadline, START + 26 * S, &facts), 0);
 }
