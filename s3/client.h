@@ -44,6 +44,11 @@ struct s3_config {
 	uint64_t give_up_after;		/* trying again, from the first failure
 					 * of one request on [120 s]; what
 					 * moves is never cut off */
+	uint64_t answer_within;		/* the same as long as the server has
+					 * never answered, for somebody who
+					 * waits: the first failure is then
+					 * logged as a warning [give_up_after,
+					 * no warning] */
 };
 
 /**

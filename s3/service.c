@@ -56,6 +56,7 @@ limits_set(struct service *service, const struct s3_config *config,
 	    30);
 	service->stall_timeout = or_default(config->stall_timeout, 20);
 	service->give_up_after = or_default(config->give_up_after, 120);
+	service->answer_within = config->answer_within;
 }
 
 struct service *

@@ -30,6 +30,9 @@ struct service {
 	uint64_t first_byte_timeout;
 	uint64_t stall_timeout;
 	uint64_t give_up_after;
+	uint64_t answer_within;		/* 0: nobody waits */
+	atomic_bool answered;		/* it did, once */
+	atomic_bool complained;		/* it was said that it does not */
 	long upload_buffer;		/* bytes a connection */
 	long download_buffer;
 	_Atomic uint64_t fresh_until;	/* no kept connection before then */

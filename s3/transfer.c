@@ -159,6 +159,29 @@ set_overdue(struct s3_request *request)
 	request->error.cause = CAUSE_UNREACHABLE;
 }
 
+/* How long one request is tried again. */
+static uint64_t
+patience(const struct service *service)
+{
+	return service->answer_within != 0 &&
+	    service->answer_within < service->give_up_after &&
+	    !atomic_load(&service->answered) ? service->answer_within :
+	    service->give_up_after;
+}
+
+/* Somebody waits: say once, and soon, why nothing happens. */
+static void
+complain(struct service *service, const struct error *error)
+{
+	if (service->answer_within == 0 || atomic_load(&service->answered) ||
+	    error->class == ERROR_NONE ||
+	    atomic_exchange(&service->complained, true))
+		return;
+	log_line(LOG_WARNING, "no_answer", "the server does not answer: %s; "
+	    "trying again for up to %llu s", error->message,
+	    (unsigned long long)(patience(service) / CLOCK_SECOND));
+}
+
 /* When the next attempt may start; CLOCK_NEVER: there is none. */
 static uint64_t
 next_start(struct transfer *transfer, struct call *call,
@@ -186,7 +209,7 @@ next_start(struct transfer *transfer, struct call *call,
 	}
 	if (deadline != 0 && now < deadline && delay > (deadline - now) / 2)
 		delay = (deadline - now) / 2;
-	if (now + delay - call->first_failure > service->give_up_after)
+	if (now + delay - call->first_failure > patience(service))
 		return CLOCK_NEVER;
 	return now + delay;
 }
@@ -204,6 +227,8 @@ slot_retry(struct transfer *transfer, struct slot *slot,
 		slot_finish(transfer, slot);
 		return;
 	}
+	if (verdict->retry != RETRY_NEVER)
+		complain(transfer->service, &call->request->error);
 	call->not_before = start;
 	call->fresh = verdict->retry != RETRY_NEVER;
 }
@@ -215,6 +240,8 @@ slot_judge(struct transfer *transfer, struct slot *slot, CURLcode code)
 
 	if (transfer->service->trace)
 		tell(slot);
+	if (slot->exchange->head.status != 0)
+		atomic_store(&transfer->service->answered, true);
 	if (verdict.kind == VERDICT_AGAIN)
 		slot_retry(transfer, slot, &verdict);
 	else

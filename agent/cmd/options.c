@@ -83,6 +83,9 @@ options_name(enum command command)
 	return words_of(command)->name;
 }
 
+/* Somebody sits before it and waits. */
+#define ANSWER_WITHIN (30 * CLOCK_SECOND)
+
 static void
 set_defaults(struct options *options, enum command command)
 {
@@ -98,6 +101,9 @@ set_defaults(struct options *options, enum command command)
 	settings->grace = 25 * CLOCK_SECOND;
 	settings->start_timeout = 10 * 60 * CLOCK_SECOND;
 	settings->stop_signal = SIGTERM;
+	if (command & (COMMAND_LIST | COMMAND_SHOW | COMMAND_RESTORE |
+	    COMMAND_WEIGHTS))
+		settings->remote.answer_within = ANSWER_WITHIN;
 	/* For tests: another address of the clouds' metadata servers. */
 	settings->notice.endpoint = getenv("CKPTSYNC_METADATA_ENDPOINT");
 }

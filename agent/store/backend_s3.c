@@ -303,6 +303,7 @@ backend_s3_open(const char *url, const struct remote_options *options,
 		.addressing = options->addressing,
 		.connections = options->connections,
 		.give_up_after = options->give_up_after,
+		.answer_within = options->answer_within,
 		.trace = options->trace };
 	char *bucket = NULL;
 

@@ -25,6 +25,7 @@ struct remote_options {
 	enum remote_strength strength;	/* --store weak|strong */
 	unsigned connections;
 	uint64_t give_up_after;		/* one request, all attempts; ns */
+	uint64_t answer_within;		/* s3/client.h */
 	bool trace;
 };
 

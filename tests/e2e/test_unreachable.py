@@ -25,8 +25,15 @@ class Unreachable(kit.Case):
         self.assertLess(time.monotonic() - began, 60)
 
     def test_a_restore_does_not_say_that_there_is_nothing(self):
-        self.run_program("restore", "--if-exists", NOWHERE, self.folder,
-                         environment=CLOSED, expect=1, patience=400)
+        began = time.monotonic()
+        done = self.run_program(
+            "restore", "--if-exists", NOWHERE, self.folder,
+            environment=CLOSED, expect=1, patience=400)
+        self.assertLess(time.monotonic() - began, 60)
+        first, last = done.err.strip().splitlines()
+        self.assertIn("does not answer", first)
+        self.assertIn("trying again for up to 30 s", first)
+        self.assertIn("127.0.0.1 port 9", last)
 
 
 class Refusing(kit.Case):
