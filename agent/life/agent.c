@@ -244,7 +244,9 @@ signal_came(void *context, const struct signalfd_siginfo *info)
 	if (daemon && agent->interrupts++ == 0 &&
 	    agent->phase == AGENT_RUNNING) {
 		log_line(LOG_INFO, "interrupted", "stopping when all is "
-		    "durable; once more stops at once");
+		    "durable, at full speed; once more stops at once");
+		/* Somebody waits for it. */
+		rate_set(agent->rate, 0);
 		agent_begin_flush(agent, "stopped");
 		agent_turn(agent);
 		return;

@@ -170,6 +170,25 @@ class ExitStatus(kit.Case):
         self.assertEqual(agent.wait(30), 0, str(agent))
         self.assertEqual(kit.read(told), b"yes\n")
 
+    def test_an_agent_that_is_interrupted_knows_no_limit(self):
+        for times, expect in ((1, 0), (2, 6)):
+            size = 1 << 20 if times == 1 else 1 << 28
+            folder = self.path(f"folder-{times}")
+            agent = self.start("agent", "--cloud", "none", "--limit-rate",
+                               "1B", folder,
+                               self.new_remote(f"remote-{times}"))
+            agent.event("began")
+            kit.write(folder + "/step-1.safetensors",
+                      kit.checkpoint(times, size=size))
+            agent.event("complete")
+            agent.signal(signal.SIGINT)
+            if times == 2:
+                agent.event("interrupted")
+                agent.signal(signal.SIGINT)
+            status = agent.wait(20)
+            # The second may come when all is durable.
+            self.assertIn(status, (0, expect), str(agent))
+
     def test_other_signals_are_forwarded(self):
         life = self.patient()
         life.event("durable")
@@ -201,6 +220,39 @@ class ExitStatus(kit.Case):
 
 def json_text(line):
     return " ".join(str(value) for value in line.values())
+
+
+class Json(kit.Case):
+    """Whoever asked for JSON gets one object, whatever comes of it."""
+    def one(self, expect, *arguments):
+        done = self.run_program(*arguments, "--json", expect=expect)
+        return done.json()
+
+    def test_errors(self):
+        nothing = self.remote_folder() + "-nothing"
+        for expect, *arguments in (
+                (3, "list", nothing), (3, "show", nothing),
+                (3, "restore", nothing, self.path("new")),
+                (3, "weights", nothing, self.path("out")),
+                (2, "push", self.folder, "ftp://x"),
+                (2, "list", "--no-such-option", nothing),
+                (7, "status", self.folder), (7, "flush", self.folder),
+                (7, "notice", self.folder)):
+            with self.subTest(arguments):
+                error = self.one(expect, *arguments)["error"]
+                self.assertEqual(error["class"], expect)
+                self.assertTrue(error["message"])
+                self.assertLessEqual({"object", "cure"}, set(error))
+
+    def test_success_without_content(self):
+        nothing = self.remote_folder() + "-nothing"
+        result = self.one(0, "restore", "--if-exists", nothing,
+                          self.path("new"))
+        self.assertEqual(result["checkpoints"], [])
+        self.assertNotIn("error", result)
+        self.save("step-1.safetensors", 1)
+        result = self.one(0, "restore", "--if-empty", nothing, self.folder)
+        self.assertEqual(result["checkpoints"], [])
 
 
 if __name__ == "__main__":
