@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cmd/command.h"
 #include "cmd/options.h"
+#include "cmd/output.h"
 
 static const struct row {
 	enum command command;
@@ -69,15 +70,17 @@ run(const struct row *row, int count, char **arguments)
 {
 	struct options options;
 	struct error error = ERROR_INIT;
-	char text[ERROR_TEXT_SIZE];
-	int status;
+	int status, i;
 
 	if (options_parse(&options, row->command, count, arguments,
 	    &error) != 0) {
-		fprintf(stderr, "ckptsync %s: %s\n",
-		    options_name(row->command), error_text(&error, text));
+		/* Where it stopped, --json may not have been read yet. */
+		for (i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
+			options.json |= strcmp(arguments[i], "--json") == 0;
+		options.log_format = LOG_TEXT;
+		status = output_failure(&options, &error);
 		options_free(&options);
-		return (int)error.class;
+		return status;
 	}
 	if (options.help) {
 		options_usage(stdout, row->command);

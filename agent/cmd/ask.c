@@ -21,6 +21,7 @@ struct asking {
 	bool all;		/* one that is not there is not missed */
 	unsigned count;
 	int class;
+	struct error *failure;
 };
 
 static void
@@ -54,7 +55,8 @@ ask_one(void *context, const char *socket)
 		if (asking->all && error.class == ERROR_NO_AGENT)
 			return;
 		asking->count++;
-		(void)output_failure(asking->options, &error);
+		*asking->failure = error;
+		(void)output_say(asking->options, &error);
 		if ((int)error.class > asking->class)
 			asking->class = error.class;
 		return;
@@ -76,14 +78,14 @@ ask_one(void *context, const char *socket)
 int
 ask_agents(const struct options *options, const json_t *request,
     void (*heard)(void *context, const struct ask_answer *answer),
-    void *context)
+    void *context, struct error *failure)
 {
 	const char *socket = options->settings.socket;
 	struct asking asking = { .options = options, .request = request,
-	    .heard = heard, .context = context };
-	struct error error = ERROR_INIT;
+	    .heard = heard, .context = context, .failure = failure };
 	struct place *place;
 
+	error_clear(failure);
 	report_line_start(&asking.line, options->quiet);
 	if (socket == NULL && (socket = getenv("CKPTSYNC_SOCKET")) != NULL &&
 	    socket[0] == '\0')
@@ -91,9 +93,9 @@ ask_agents(const struct options *options, const json_t *request,
 	if (socket != NULL) {
 		ask_one(&asking, socket);
 	} else if (options->settings.folder != NULL) {
-		place = place_new(options->settings.folder, NULL, &error);
+		place = place_new(options->settings.folder, NULL, failure);
 		if (place == NULL)
-			return output_failure(options, &error);
+			return output_say(options, failure);
 		ask_one(&asking, place_socket(place));
 		place_free(place);
 	} else {
@@ -102,28 +104,28 @@ ask_agents(const struct options *options, const json_t *request,
 	}
 	if (asking.count > 0)
 		return asking.class;
-	error_set(&error, ERROR_NO_AGENT, CAUSE_NOT_FOUND, NULL,
+	error_set(failure, ERROR_NO_AGENT, CAUSE_NOT_FOUND, NULL,
 	    "no agent of this user is running here");
-	return output_failure(options, &error);
+	return output_say(options, failure);
 }
 
 /* What agents answered, for --json. */
 struct telling {
 	const struct options *options;
 	json_t *agents;
+	struct error failure;	/* what an agent answered */
 };
 
 static void
 told(void *context, const struct ask_answer *answer)
 {
 	struct telling *telling = context;
-	struct error error = ERROR_INIT;
 	json_t *one;
 
 	if (answer->class != ERROR_NONE) {
-		error_set(&error, (enum error_class)answer->class,
+		error_set(&telling->failure, (enum error_class)answer->class,
 		    CAUSE_OTHER, answer->socket, "%s", answer->message);
-		(void)output_failure(telling->options, &error);
+		(void)output_say(telling->options, &telling->failure);
 	}
 	one = json_pack("{s:i}", "class", answer->class);
 	if (one != NULL && json_set_name(one, "socket", answer->socket) != 0)
@@ -135,14 +137,19 @@ told(void *context, const struct ask_answer *answer)
 int
 ask_report(const struct options *options, json_t *request)
 {
-	struct telling telling = { options, json_array() };
+	struct telling telling = { .options = options,
+	    .agents = json_array() };
+	struct error failure = ERROR_INIT;
 	int class = ERROR_FAILED, status = ERROR_NONE;
 
 	if (request != NULL && telling.agents != NULL)
-		class = ask_agents(options, request, told, &telling);
+		class = ask_agents(options, request, told, &telling,
+		    &failure);
+	if (failure.class == ERROR_NONE)
+		failure = telling.failure;
 	if (options->json)
-		status = output_json(json_pack("{s:i, s:O}", "class", class,
-		    "agents", telling.agents));
+		status = output_json(output_add_error(json_pack("{s:i, s:O}",
+		    "class", class, "agents", telling.agents), &failure));
 	json_decref(telling.agents);
 	json_decref(request);
 	return class != ERROR_NONE ? class : status;

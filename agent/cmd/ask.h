@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+struct error;
 struct options;
 
 /*
@@ -19,14 +20,15 @@ struct ask_answer {
 };
 
 /**
- * ask_agents(options, request, heard, context):
+ * ask_agents(options, request, heard, context, failure):
  * Send ${request} to each and call ${heard} (may be NULL) with its answer.
  * What cannot be asked is said on standard error.  Return the exit code: 0, or
  * the highest class that an agent answered; ERROR_NO_AGENT when there is none.
+ * ${failure} (cleared first) is the last thing that was said.
  */
 int ask_agents(const struct options *options, const json_t *request,
     void (*heard)(void *context, const struct ask_answer *answer),
-    void *context);
+    void *context, struct error *failure);
 
 /**
  * ask_report(options, request):

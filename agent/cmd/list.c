@@ -17,7 +17,8 @@
 #include "store/truth.h"
 
 static json_t *
-list_object(const struct options *options, const struct truth *truth)
+list_object(const struct options *options, const struct truth *truth,
+    const struct error *error)
 {
 	json_t *object, *checkpoints, *each;
 	size_t i;
@@ -34,7 +35,7 @@ list_object(const struct options *options, const struct truth *truth)
 	object = json_pack("{s:s, s:s*, s:o}", "remote",
 	    options->settings.url, "agent",
 	    truth == NULL ? NULL : truth->agent, "checkpoints", checkpoints);
-	return object;
+	return output_add_error(object, error);
 }
 
 /* "2 min", so that a glance tells how old the newest is. */
@@ -112,7 +113,7 @@ tell_damage(const struct options *options, const struct truth *truth,
 		    error_text(&truth->lost.items[i].error, text));
 	if (truth_is_whole && !truth->resume_lost)
 		return status;
-	return output_failure(options, damaged);
+	return output_say(options, damaged);
 }
 
 int
@@ -130,11 +131,11 @@ command_list(const struct options *options)
 	if (backend == NULL && error.cause == CAUSE_NOT_FOUND)
 		error.class = ERROR_NOTHING;
 	if (truth == NULL) {
-		status = output_failure(options, &error);
-		if (options->json && error.class == ERROR_NOTHING)
-			(void)output_json(list_object(options, NULL));
+		status = output_say(options, &error);
+		if (options->json)
+			(void)output_json(list_object(options, NULL, &error));
 	} else if (options->json) {
-		status = output_json(list_object(options, truth));
+		status = output_json(list_object(options, truth, &damaged));
 	} else {
 		print_table(truth);
 		status = output_finish(ERROR_NONE);

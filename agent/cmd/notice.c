@@ -7,11 +7,13 @@
 #include "base/json.h"
 #include "cmd/ask.h"
 #include "cmd/options.h"
+#include "cmd/output.h"
 
 int
 command_notice(const struct options *options)
 {
 	json_t *request = json_pack("{s:s}", "request", "notice");
+	struct error failure = ERROR_INIT;
 	int class;
 
 	if (request != NULL && options->has_time)
@@ -22,8 +24,11 @@ command_notice(const struct options *options)
 	if (!options->wait || request == NULL)
 		return ask_report(options, request);
 	/* All are told before any is waited for. */
-	class = ask_agents(options, request, NULL, NULL);
+	class = ask_agents(options, request, NULL, NULL, &failure);
 	json_decref(request);
+	if (class != ERROR_NONE && options->json)
+		(void)output_json(output_add_error(json_pack("{s:i, s:[]}",
+		    "class", class, "agents"), &failure));
 	if (class != ERROR_NONE)
 		return class;
 	return ask_report(options, json_pack("{s:s}", "request", "flush"));

@@ -11,7 +11,7 @@
 #include "store/manifest.h"
 
 int
-output_failure(const struct options *options, const struct error *error)
+output_say(const struct options *options, const struct error *error)
 {
 	char text[ERROR_TEXT_SIZE];
 
@@ -21,6 +21,31 @@ output_failure(const struct options *options, const struct error *error)
 		fprintf(stderr, "ckptsync %s: %s\n",
 		    options_name(options->command), error_text(error, text));
 	return (int)error->class;
+}
+
+json_t *
+output_add_error(json_t *object, const struct error *error)
+{
+	json_t *fields;
+
+	if (object == NULL || error->class == ERROR_NONE)
+		return object;
+	fields = json_pack("{s:i, s:o*, s:o*, s:o*}", "class",
+	    (int)error->class, "object", json_text(error->object),
+	    "message", json_text(error->message),
+	    "cure", json_text(error->cure));
+	json_object_set_new(object, "error", fields);
+	return object;
+}
+
+int
+output_failure(const struct options *options, const struct error *error)
+{
+	int class = output_say(options, error);
+
+	if (options->json)
+		(void)output_json(output_add_error(json_object(), error));
+	return class;
 }
 
 int

@@ -15,11 +15,25 @@ struct options;
  */
 
 /**
- * output_failure(options, error):
+ * output_say(options, error):
  * Say why it failed, in the form of the log when that is JSON.  Return the
  * exit code, error->class.
  */
+int output_say(const struct options *options, const struct error *error);
+
+/**
+ * output_failure(options, error):
+ * The same and, with --json, print {"error": ...}: for who prints no object of
+ * its own.
+ */
 int output_failure(const struct options *options, const struct error *error);
+
+/**
+ * output_add_error(object, error):
+ * Add {"class", "object", "message", "cure"} as "error" to ${object} (may be
+ * NULL), unless ${error} is none.  Return ${object}.
+ */
+json_t *output_add_error(json_t *object, const struct error *error);
 
 /**
  * output_json(object):

@@ -128,7 +128,7 @@ sum(const json_t *checkpoints, const char *field)
 }
 
 static int
-print_json(const struct push *push, int class)
+print_json(const struct push *push, int class, const struct error *error)
 {
 	json_t *object = json_pack("{s:b, s:i, s:I, s:I, s:[]}", "durable",
 	    class == ERROR_NONE, "class", class, "new_bytes",
@@ -145,7 +145,7 @@ print_json(const struct push *push, int class)
 			json_array_append(json_object_get(object,
 			    "checkpoints"), event);
 		}
-	status = output_json(object);
+	status = output_json(output_add_error(object, error));
 	return class != ERROR_NONE ? class : status;
 }
 
@@ -155,9 +155,9 @@ print_result(const struct push *push, int class, const struct error *error)
 	size_t durable, known;
 
 	if (class != ERROR_NONE)
-		(void)output_failure(push->options, error);
+		(void)output_say(push->options, error);
 	if (push->options->json)
-		return print_json(push, class);
+		return print_json(push, class, error);
 	if (class != ERROR_NONE)
 		return class;
 	durable = count_states(push->checkpoints, "durable");

@@ -218,7 +218,7 @@ result_object(const struct work *work)
 	    "present_bytes", (json_int_t)work->plan.present_bytes,
 	    "took_s", (double)work->took / (double)CLOCK_SECOND,
 	    "checkpoints", checkpoints, "steps", steps);
-	return object;
+	return output_add_error(object, work->error);
 }
 
 static void
@@ -366,25 +366,29 @@ command_restore(const struct options *options)
 		log_line(LOG_INFO, "not_empty", "%s holds a complete "
 		    "checkpoint; nothing was done",
 		    options->settings.folder);
-		return ERROR_NONE;
+		return options->json ? output_json(result_object(&work)) :
+		    ERROR_NONE;
 	}
 	if (look(&work) == 0 && choose(&work) == 0 &&
 	    restore_with_fallback(&work) == 0) {
-		status = print_result(&work);
-		restore_plan_free(&work.plan);
-		if (status == ERROR_NONE && options->all &&
-		    work.truth->lost.count > 0) {
+		if (options->all && work.truth->lost.count > 0) {
 			error_set(&error, ERROR_DAMAGED, CAUSE_OTHER,
 			    options->settings.url, "%zu valid checkpoint%s "
 			    "could not be restored, all others were",
 			    work.truth->lost.count,
 			    work.truth->lost.count == 1 ? "" : "s");
-			status = output_failure(options, &error);
+			(void)output_say(options, &error);
 		}
+		status = print_result(&work);
+		if (error.class != ERROR_NONE)
+			status = (int)error.class;
+		restore_plan_free(&work.plan);
 	} else if (error.class == ERROR_NOTHING && options->if_exists) {
 		log_line(LOG_INFO, "nothing_yet", "%s holds nothing yet",
 		    options->settings.url);
-		status = ERROR_NONE;
+		error_clear(&error);
+		status = options->json ? output_json(result_object(&work)) :
+		    ERROR_NONE;
 	} else {
 		status = output_failure(options, &error);
 	}

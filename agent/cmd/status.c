@@ -159,14 +159,16 @@ command_status(const struct options *options)
 {
 	json_t *request = json_pack("{s:s}", "request", "status");
 	json_t *agents = options->json ? json_array() : NULL;
+	struct error failure = ERROR_INIT;
 	int class = ERROR_FAILED, status;
 
 	if (request != NULL && (!options->json || agents != NULL))
-		class = ask_agents(options, request, heard, agents);
+		class = ask_agents(options, request, heard, agents,
+		    &failure);
 	json_decref(request);
 	if (options->json)
-		status = output_json(json_pack("{s:i, s:o}", "class", class,
-		    "agents", agents));
+		status = output_json(output_add_error(json_pack("{s:i, s:o}",
+		    "class", class, "agents", agents), &failure));
 	else
 		status = output_finish(ERROR_NONE);
 	return class != ERROR_NONE ? class : status;

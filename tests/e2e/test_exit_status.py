@@ -226,10 +226,10 @@ class Json(kit.Case):
     """Whoever asked for JSON gets one object, whatever comes of it."""
     def one(self, expect, *arguments):
         done = self.run_program(*arguments, "--json", expect=expect)
-        return done.json()
+        return done.json
 
     def test_errors(self):
-        nothing = self.remote_folder() + "-nothing"
+        nothing = "file://" + self.path("nothing")
         for expect, *arguments in (
                 (3, "list", nothing), (3, "show", nothing),
                 (3, "restore", nothing, self.path("new")),
@@ -245,7 +245,7 @@ class Json(kit.Case):
                 self.assertLessEqual({"object", "cure"}, set(error))
 
     def test_success_without_content(self):
-        nothing = self.remote_folder() + "-nothing"
+        nothing = "file://" + self.path("nothing")
         result = self.one(0, "restore", "--if-exists", nothing,
                           self.path("new"))
         self.assertEqual(result["checkpoints"], [])
