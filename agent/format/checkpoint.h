@@ -66,6 +66,8 @@ struct checkpoint {
 	bool has_step;
 	uint64_t step;
 	enum checkpoint_state state;
+	bool unreadable;	/* WAITING: something of it cannot be read */
+	bool unfinished;	/* WAITING: something that it needs is not there */
 	bool proven;		/* some known structure shows that it is whole */
 	bool hollow;		/* complete, but bytes amid a file of it were
 				 * never written; never proven */

@@ -75,6 +75,25 @@ agent_class(struct agent *agent)
 	return ERROR_NONE;
 }
 
+int
+agent_push_class(struct agent *agent)
+{
+	const struct unsettled *unsettled;
+	struct error *error = &agent->outcome->error;
+	int class = agent_class(agent);
+
+	if (class != ERROR_NONE)
+		return class;
+	/* This forgets what is gone. */
+	(void)agent_has_unsettled(agent);
+	if ((unsettled = agent_unreadable(agent)) == NULL)
+		return ERROR_NONE;
+	error_set(error, ERROR_NOT_DURABLE, CAUSE_DENIED, unsettled->name,
+	    "it could not be read, so it is not durable: %s",
+	    unsettled->unreadable);
+	return ERROR_NOT_DURABLE;
+}
+
 void
 agent_begin_flush(struct agent *agent, const char *how)
 {
@@ -234,7 +253,8 @@ agent_check_end(struct agent *agent)
 	facts = agent_flush_facts(agent);
 	if (!flush_over(&agent->end_flush, &facts))
 		return;
-	class = agent_class(agent);
+	class = agent->needs.mode == AGENT_PUSH ? agent_push_class(agent) :
+	    agent_class(agent);
 	say_end(agent, class);
 	agent_end(agent, class);
 }

@@ -45,6 +45,7 @@ struct unsettled {
 	char *name;
 	char *path;	/* something of it, to see whether it is still there */
 	bool written;	/* somebody is writing it */
+	char *unreadable;	/* why it cannot be read; NULL: it can */
 	struct timespec changed;	/* wall time of its last change */
 	struct unsettled *next;
 };
@@ -179,6 +180,18 @@ uint64_t agent_scan(struct agent *agent);
  */
 bool agent_has_unsettled(struct agent *agent);
 void agent_forget_unsettled(struct agent *agent, const char *name);
+
+/**
+ * agent_unreadable(agent): one that lies there and cannot be read, which may
+ * well be complete; NULL: none.
+ */
+const struct unsettled *agent_unreadable(const struct agent *agent);
+
+/**
+ * agent_push_class(agent): agent_class for a push, which answers for what
+ * cannot be read as well.
+ */
+int agent_push_class(struct agent *agent);
 
 /* agent_said.c: what was said last of each checkpoint that lies here. */
 

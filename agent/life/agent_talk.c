@@ -190,7 +190,7 @@ client_gone(void *context, struct control_client *client)
 static void
 answer(struct agent *agent, struct push *push)
 {
-	int class = agent_class(agent);
+	int class = agent_push_class(agent);
 
 	control_end(push->client, class,
 	    class == ERROR_NONE ? "" : agent->outcome->error.message, NULL);

@@ -116,6 +116,7 @@ agent_forget_unsettled(struct agent *agent, const char *name)
 		*place = found->next;
 		free(found->name);
 		free(found->path);
+		free(found->unreadable);
 		free(found);
 		return;
 	}
@@ -136,6 +137,8 @@ waiting(struct agent *agent, const struct checkpoint *checkpoint)
 		free(unsettled);
 		return;
 	}
+	if (checkpoint->unreadable)
+		unsettled->unreadable = strdup(checkpoint->reason);
 	unsettled->written = strstr(checkpoint->reason,
 	    "being written") != NULL;
 	unsettled->changed = checkpoint->completed;
@@ -171,6 +174,18 @@ agent_has_unsettled(struct agent *agent)
 		free(path);
 	}
 	return fresh;
+}
+
+const struct unsettled *
+agent_unreadable(const struct agent *agent)
+{
+	const struct unsettled *unsettled;
+
+	for (unsettled = agent->unsettled; unsettled != NULL;
+	    unsettled = unsettled->next)
+		if (unsettled->unreadable != NULL)
+			return unsettled;
+	return NULL;
 }
 
 static void

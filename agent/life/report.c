@@ -74,7 +74,7 @@ report_seen(const struct checkpoint *checkpoint, const char *state)
 	snprintf(text, sizeof(text), "%s %s%s%s (%s)", checkpoint->name,
 	    words->words, why ? ": " : "", why ? checkpoint->reason : "",
 	    unit_size_text(checkpoint->size, size));
-	log_event(words->level, state, LOG_FIELDS(
+	log_event(checkpoint->unreadable ? LOG_WARNING : words->level, state, LOG_FIELDS(
 	    LOG_TEXT_FIELD("checkpoint", checkpoint->name),
 	    LOG_TEXT_FIELD("layout", checkpoint->layout),
 	    LOG_TEXT_FIELD("reason", checkpoint->reason),

@@ -15,6 +15,26 @@
 #include "store/truth.h"
 #include "watch/view.h"
 
+/* Whether it is shown that a trainer cannot go on from it.  What cannot be
+ * read, or may be written at this moment, may well be whole. */
+static bool
+is_broken(const struct checkpoint *checkpoint)
+{
+	return checkpoint->state == CHECKPOINT_TORN ||
+	    (checkpoint->unfinished && !checkpoint->unreadable);
+}
+
+static void
+warn_left(const struct checkpoint *checkpoint)
+{
+	log_event(LOG_WARNING, checkpoint->unreadable ? "unreadable" :
+	    "left_waiting", LOG_FIELDS(
+	    LOG_TEXT_FIELD("checkpoint", checkpoint->name),
+	    LOG_TEXT_FIELD("reason", checkpoint->reason)),
+	    "%s is left where it is, and the trainer may pick it: %s",
+	    checkpoint->name, checkpoint->reason);
+}
+
 /* Move what is not whole, and that a trainer might go on from, out of its
  * sight; other leftovers stay where they are. */
 static int
@@ -30,6 +50,10 @@ move_torn(struct start *start, const struct view *view, struct error *error)
 		if (checkpoint->state == CHECKPOINT_COMPLETE ||
 		    !view_may_mislead(view, checkpoint))
 			continue;
+		if (!is_broken(checkpoint)) {
+			warn_left(checkpoint);
+			continue;
+		}
 		if (aside_move(&aside, checkpoint, error) != 0)
 			return -1;
 		log_event(LOG_WARNING, "torn_moved", LOG_FIELDS(
@@ -56,6 +80,34 @@ overlaps(const struct checkpoint *checkpoint, const struct manifest *manifest)
 			    manifest->entries[j].path) == 0)
 				return true;
 	return false;
+}
+
+/* What is not complete as well, which the inventory does not hold. */
+static int
+move_unproven(struct start *start, const struct view *view,
+    const struct manifest *wanted, struct error *error)
+{
+	struct aside aside = { .folder = start->needs.folder,
+	    .kind = "replaced" };
+	const struct checkpoint *checkpoint;
+	size_t i;
+
+	for (i = 0; i < view->count; i++) {
+		checkpoint = view->checkpoints[i];
+		if (checkpoint->state != CHECKPOINT_WAITING ||
+		    (is_broken(checkpoint) &&
+		    view_may_mislead(view, checkpoint)) ||
+		    !overlaps(checkpoint, wanted))
+			continue;
+		if (aside_move(&aside, checkpoint, error) != 0)
+			return -1;
+		log_event(LOG_WARNING, "unproven_moved", LOG_FIELDS(
+		    LOG_TEXT_FIELD("checkpoint", checkpoint->name),
+		    LOG_TEXT_FIELD("moved_to", aside.name)),
+		    "%s gives way to what is restored; moved to %s",
+		    checkpoint->name, aside.name);
+	}
+	return 0;
 }
 
 /* What only this machine has is moved, never replaced. */
@@ -258,7 +310,8 @@ start_tidy(struct start *start, const struct view *view,
 		    "checkpoint yet: a first start");
 		return 0;
 	}
-	if (move_unknown(start, inventory, wanted, error) != 0 ||
+	if (move_unproven(start, view, wanted, error) != 0 ||
+	    move_unknown(start, inventory, wanted, error) != 0 ||
 	    bring(start, opening->truth, wanted, error) != 0 ||
 	    note_restored(start, wanted->name, error) != 0)
 		return -1;

@@ -40,6 +40,8 @@ struct look {
 	char torn[256];		/* why, when one is */
 	char waiting[256];	/* why nothing can be said now */
 	uint64_t again;		/* and when to look again */
+	bool unreadable;	/* because the system does not let us */
+	bool unfinished;	/* because a part is missing */
 };
 
 static int
@@ -180,6 +182,7 @@ inspect(struct look *look, int fd, const struct tree_node *node,
 		}
 		look_wait(look, PROVE_AGAIN_WRITTEN, "%.100s cannot be read: "
 		    "%.100s", node->path, failure.message);
+		look->unreadable = true;
 		return 0;
 	}
 	if (!is_same_file(fd, &node->identity)) {
@@ -210,6 +213,7 @@ open_file(struct look *look, const struct tree_node *node,
 	if (fd == -1 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP) {
 		look_wait(look, PROVE_SETTLE_KNOWN,
 		    "%.150s cannot be opened: %m", node->path);
+		look->unreadable = true;
 		return 0;
 	}
 	if (fd == -1 || !is_same_file(fd, &node->identity)) {
@@ -334,9 +338,11 @@ look_at_index(struct look *look, const struct tree_node *node)
 		return;		/* the last look sees that it has gone */
 	source = source_from_file(&file, node->identity.size);
 	if (format_index_shards(&source, visit_shard, &shards, &error) == 0 &&
-	    shards.missing[0] != '\0')
+	    shards.missing[0] != '\0') {
 		look_wait(look, CLOCK_NEVER, "%.100s, which %.100s names, is "
 		    "missing", shards.missing, node->path);
+		look->unfinished = true;
+	}
 	close(file.fd);
 }
 
@@ -385,6 +391,8 @@ conclude_waiting(struct look *look, const char *reason, uint64_t again)
 	struct prover *prover = look->prover;
 
 	checkpoint->state = CHECKPOINT_WAITING;
+	checkpoint->unreadable = look->unreadable;
+	checkpoint->unfinished = look->unfinished || look->torn[0] != '\0';
 	snprintf(checkpoint->reason, sizeof(checkpoint->reason), "%s", reason);
 	if (again != CLOCK_NEVER && prover->now + again < prover->check_again)
 		prover->check_again = prover->now + again;
@@ -439,6 +447,7 @@ prove_unit(struct prover *prover, size_t unit, struct checkpoint *checkpoint,
 		return 0;
 	}
 	if (!rule.met) {
+		look.unfinished = true;
 		conclude_waiting(&look, rule.reason, CLOCK_NEVER);
 		return 0;
 	}

@@ -138,6 +138,57 @@ class Start(kit.Case):
         self.assertEqual(self.restored(),
                          f"{self.folder}/step-1.safetensors")
 
+    def as_nobody(self):
+        """Root can read everything: go on as a user of no rights."""
+        if os.geteuid() != 0:
+            return {}
+        user = 54321
+        os.makedirs(self.folder, exist_ok=True)
+        os.makedirs(self.path("state"), exist_ok=True)
+        os.makedirs(self.path("remote"), exist_ok=True)
+        for where, folders, files in os.walk(self.scratch):
+            for path in [where] + [os.path.join(where, name)
+                                   for name in files]:
+                os.chown(path, user, user)
+        return {"user": user, "group": user, "extra_groups": []}
+
+    def test_one_that_cannot_be_read_is_left_and_said(self):
+        if self.on_s3:
+            self.skipTest("changes the user")
+        self.save("step-1.safetensors", 1)
+        self.save("step-2.safetensors", 2)
+        closed = f"{self.folder}/step-2.safetensors"
+        os.chmod(closed, 0)
+        user = self.as_nobody()
+        done = self.push(expect=6, **user)
+        self.assertIn("step-2.safetensors", done.err)
+        self.assertIn("Permission denied", done.err)
+        done = self.run_once(**user)
+        self.assertIn("step-2.safetensors", done.err)
+        self.assertIn("warning", done.err)
+        self.assertTrue(os.path.exists(closed))
+        self.assertEqual(self.aside("torn"), {})
+        agent = self.start("agent", "--cloud", "none", self.folder,
+                           self.remote, **user)
+        agent.event("waiting")
+        done = self.push("--json", expect=6, **user)
+        self.assertFalse(done.json["durable"])
+        self.assertIn("Permission denied", done.err)
+        os.chmod(closed, 0o600)
+        agent.event("durable")
+        self.assertIn("all durable", self.push(**user).out)
+
+    def test_one_that_is_being_written_is_left(self):
+        self.save("step-1.safetensors", 1)
+        self.push()
+        path = f"{self.folder}/step-2.safetensors"
+        with open(path, "wb") as f:
+            f.write(kit.checkpoint(2)[:700000])
+            f.flush()
+            self.run_once()
+            self.assertTrue(os.path.exists(path))
+        self.assertEqual(self.aside("torn"), {})
+
     def test_a_leftover_that_misleads_nobody_stays(self):
         """An older half of a save, behind a newer whole one."""
         kit.write(f"{self.folder}/step-1.safetensors",
