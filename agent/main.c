@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "cmd/apart.h"
 #include "cmd/command.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
@@ -88,6 +89,8 @@ run(const struct row *row, int count, char **arguments)
 	} else if (options.version) {
 		puts("ckptsync " CKPTSYNC_VERSION);
 		status = ERROR_NONE;
+	} else if (apart_check(&options, &error) != 0) {
+		status = output_failure(&options, &error);
 	} else {
 		log_setup(options.log_format, options.quiet ? LOG_WARNING :
 		    options.verbose ? LOG_DEBUG : LOG_INFO);

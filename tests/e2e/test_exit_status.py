@@ -222,6 +222,34 @@ def json_text(line):
     return " ".join(str(value) for value in line.values())
 
 
+class Apart(kit.Case):
+    def refuse(self, folder, remote, commands):
+        for command, *rest in commands:
+            with self.subTest(command, folder=folder, remote=remote):
+                done = self.run_program(command, folder, "file://" + remote,
+                                        *rest, expect=2)
+                self.assertIn("lies in the", done.err)
+
+    def test_a_remote_inside_the_directory_or_around_it(self):
+        self.save("step-1.safetensors", 1)
+        os.symlink(self.folder, self.path("alias"))
+        agents = (["push"], ["agent"], ["doctor"], ["run", "--", "true"])
+        for folder, remote in (
+                (self.folder, self.folder),
+                (self.folder, self.folder + "/new/remote"),
+                (self.path("alias"), self.folder + "/remote"),
+                (self.folder, self.path("alias") + "/remote")):
+            self.refuse(folder, remote, agents)
+        self.assertEqual(list(kit.tree(self.folder)), ["step-1.safetensors"])
+        inside = self.folder + "/deeper"
+        os.mkdir(inside)
+        self.refuse(inside, self.folder, (*agents, ["restore"]))
+        # A name that only begins alike lies apart.
+        self.run_program("push", self.folder, "file://" + self.folder + "-2")
+        self.run_program("restore", self.path("."),
+                         "file://" + self.folder + "-2")
+
+
 class Json(kit.Case):
     """Whoever asked for JSON gets one object, whatever comes of it."""
     def one(self, expect, *arguments):
