@@ -5,6 +5,7 @@ Environment of a run:
     CKPTSYNC_TEST_BUCKET     with CKPTSYNC_E2E_REMOTE=s3: use this bucket
     CKPTSYNC_SEED            seed of everything random, printed by each test
     CKPTSYNC_ROUNDS          kill rounds
+    CKPTSYNC_LONG            take the time of `tests/run --long`
     CKPTSYNC_KEEP            leave the scratch folders
 """
 import hashlib
