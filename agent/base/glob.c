@@ -257,3 +257,23 @@ glob_matches(const char *pattern, const char *path)
 	}
 	return now[glob.count];
 }
+
+bool
+glob_is_sound(const char *pattern)
+{
+	const char *text = pattern, *end = pattern + strlen(pattern);
+
+	if (end - pattern > LONGEST)
+		return false;
+	while (text < end) {
+		if (*text == '[') {
+			text = set_end(text + 1, end);
+			if (text == NULL)
+				return false;
+			text++;
+		} else {
+			(void)next_literal(&text, end);
+		}
+	}
+	return true;
+}

@@ -11,4 +11,12 @@
  */
 bool glob_matches(const char *pattern, const char *path);
 
+/**
+ * glob_is_sound(pattern):
+ * Whether ${pattern} is short enough to match anything, and every '[' of it is
+ * closed or has a backslash before it: an open one would stand for itself,
+ * which is not what its writer wants.
+ */
+bool glob_is_sound(const char *pattern);
+
 #endif

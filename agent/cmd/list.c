@@ -128,8 +128,6 @@ command_list(const struct options *options)
 	    &options->settings.remote, false, &error);
 	if (backend != NULL && remote_check(backend, &error) == 0)
 		truth = truth_read_surviving(backend, 0, &damaged, &error);
-	if (backend == NULL && error.cause == CAUSE_NOT_FOUND)
-		error.class = ERROR_NOTHING;
 	if (truth == NULL) {
 		status = output_say(options, &error);
 		if (options->json)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/glob.h"
 #include "base/unit.h"
 
 #define AGENTS (COMMAND_RUN | COMMAND_AGENT | COMMAND_PUSH)
@@ -183,6 +184,12 @@ add_glob(const char **globs, size_t *count, const char *value,
 		return error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
 		    "'%s' can match nothing: globs are relative to DIR",
 		    value);
+	if (!glob_is_sound(value)) {
+		error_set(error, ERROR_USAGE, CAUSE_OTHER, NULL,
+		    "not a glob: a [ is not closed, or it is too long: "
+		    "'%s'", value);
+		return error_cure(error, "write \\[ for a [ in a name");
+	}
 	if (*count == OPTIONS_GLOBS_MAXIMUM)
 		return error_set(error, ERROR_USAGE, CAUSE_LIMIT, NULL,
 		    "more than %d globs", OPTIONS_GLOBS_MAXIMUM);

@@ -325,11 +325,8 @@ look(struct work *work)
 
 	work->backend = remote_open(options->settings.url,
 	    &options->settings.remote, false, work->error);
-	if (work->backend == NULL) {
-		if (work->error->cause == CAUSE_NOT_FOUND)
-			work->error->class = ERROR_NOTHING;
+	if (work->backend == NULL)
 		return -1;
-	}
 	if (remote_check(work->backend, work->error) != 0)
 		return -1;
 	if (options->fallback)

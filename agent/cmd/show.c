@@ -197,8 +197,6 @@ command_show(const struct options *options)
 		return command_tensors(options);
 	backend = remote_open(options->settings.url,
 	    &options->settings.remote, false, &error);
-	if (backend == NULL && error.cause == CAUSE_NOT_FOUND)
-		error.class = ERROR_NOTHING;
 	if (backend != NULL && remote_check(backend, &error) == 0)
 		truth = truth_read_any(backend, 0, &error);
 	if (truth != NULL && options->checkpoint != NULL)

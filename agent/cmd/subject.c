@@ -108,11 +108,8 @@ open_remote(struct subject *subject, const struct options *options,
 {
 	subject->backend = remote_open(options->settings.url,
 	    &options->settings.remote, false, error);
-	if (subject->backend == NULL) {
-		if (error->cause == CAUSE_NOT_FOUND)
-			error->class = ERROR_NOTHING;
+	if (subject->backend == NULL)
 		return -1;
-	}
 	if (remote_check(subject->backend, error) != 0)
 		return -1;
 	subject->truth = truth_read_any(subject->backend, 0, error);

@@ -100,6 +100,22 @@ count_present(const struct selection *selection)
 	return present;
 }
 
+/* Why the target cannot be opened.  Return 0 when it is only to be made. */
+static int
+say_no_target(const struct restore *restore, int number, struct error *error)
+{
+	struct stat status;
+
+	if (number != ENOENT)
+		return error_set_errno(error, number, restore->folder,
+		    "cannot open the target directory");
+	if (lstat(restore->folder, &status) == -1 || !S_ISLNK(status.st_mode))
+		return 0;
+	error_set(error, ERROR_FAILED, CAUSE_NOT_FOUND, restore->folder,
+	    "is a symbolic link to a directory that is not there");
+	return error_cure(error, "make that directory, or remove the link");
+}
+
 int
 restore_plan_make(struct restore *restore, struct restore_plan *plan,
     struct error *error)
@@ -114,9 +130,8 @@ restore_plan_make(struct restore *restore, struct restore_plan *plan,
 	if ((target = open_target(restore)) != -1) {
 		result = look(restore, target, plan->selection, error);
 		close(target);
-	} else if (errno != ENOENT) {
-		result = error_set_errno(error, errno, restore->folder,
-		    "cannot open the target directory");
+	} else {
+		result = say_no_target(restore, errno, error);
 	}
 	if (result == -1 || jobs_make(plan->selection, &jobs, error) == -1)
 		goto failed;

@@ -39,7 +39,7 @@ bool remote_is_url(const char *text);
  * remote_open(url, options, create, error):
  * The backend behind ${url}, or NULL with ERROR_USAGE for a wrong one.  With
  * ${create} a file:// directory that is missing is made; without, it is
- * CAUSE_NOT_FOUND.  FUSE object mounts under file:// are refused, NFS with
+ * ERROR_NOTHING with CAUSE_NOT_FOUND.  FUSE object mounts under file:// are refused, NFS with
  * `nocto` or attribute caching over 3 s is weak.  Nothing is sent yet.
  */
 struct backend *remote_open(const char *url,

@@ -250,6 +250,35 @@ class Apart(kit.Case):
                          "file://" + self.folder + "-2")
 
 
+class Wrong(kit.Case):
+    def test_a_profile_that_is_not_there(self):
+        for command in (["list"], ["show"], ["restore", self.path("new")],
+                        ["weights", self.path("out")]):
+            done = self.run_program(
+                *command, "--profile", "no-such", "s3://bucket/run",
+                environment={"AWS_ACCESS_KEY_ID": None,
+                             "AWS_SECRET_ACCESS_KEY": None}, expect=2)
+            self.assertIn("there is no such profile", done.err)
+        # A file:// remote that is not there holds nothing.
+        self.run_program("list", "file://" + self.path("nothing"), expect=3)
+
+    def test_a_target_that_is_a_link_to_nowhere(self):
+        self.save("step-1.safetensors", 1)
+        self.push()
+        os.symlink(self.path("nowhere"), self.path("link"))
+        for options in [], ["--dry-run"]:
+            done = self.restore(self.path("link"), *options, expect=1)
+            self.assertIn("is a symbolic link to a directory that is not "
+                          "there", done.err)
+        self.assertFalse(os.path.exists(self.path("nowhere")))
+
+    def test_a_glob_that_is_open(self):
+        for option in "--include", "--exclude":
+            for glob in "[", "a[b", "x" * 5000:
+                done = self.restore(self.path("new"), option, glob, expect=2)
+                self.assertIn("not a glob", done.err)
+
+
 class Json(kit.Case):
     """Whoever asked for JSON gets one object, whatever comes of it."""
     def one(self, expect, *arguments):
