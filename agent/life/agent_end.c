@@ -86,8 +86,14 @@ agent_push_class(struct agent *agent)
 		return class;
 	/* This forgets what is gone. */
 	(void)agent_has_unsettled(agent);
-	if ((unsettled = agent_unreadable(agent)) == NULL)
+	unsettled = agent_unreadable(agent);
+	if (unsettled == NULL && !agent_is_blind(agent))
 		return ERROR_NONE;
+	if (unsettled == NULL) {
+		*error = agent->unseen;
+		error->class = ERROR_NOT_DURABLE;
+		return ERROR_NOT_DURABLE;
+	}
 	error_set(error, ERROR_NOT_DURABLE, CAUSE_DENIED, unsettled->name,
 	    "it could not be read, so it is not durable: %s",
 	    unsettled->unreadable);

@@ -93,6 +93,7 @@ struct agent {
 	uint64_t tokens;
 	unsigned beats;
 	struct unsettled *unsettled;
+	struct error unseen;		/* a folder that cannot be read */
 	struct speed speed;
 	bool speed_proven;		/* measured since the notice */
 	uint64_t passed_before;		/* rate_passed when it began to fly */
@@ -186,6 +187,12 @@ void agent_forget_unsettled(struct agent *agent, const char *name);
  * well be complete; NULL: none.
  */
 const struct unsettled *agent_unreadable(const struct agent *agent);
+
+/**
+ * agent_is_blind(agent): whether a folder still cannot be read; agent->unseen
+ * says which.
+ */
+bool agent_is_blind(struct agent *agent);
 
 /**
  * agent_push_class(agent): agent_class for a push, which answers for what

@@ -1,5 +1,6 @@
 #include "life/agent_private.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -188,6 +189,26 @@ agent_unreadable(const struct agent *agent)
 	return NULL;
 }
 
+bool
+agent_is_blind(struct agent *agent)
+{
+	char *path;
+	int fd;
+
+	if (agent->unseen.class == ERROR_NONE)
+		return false;
+	path = path_join(place_folder(agent->needs.place),
+	    agent->unseen.object);
+	fd = path == NULL ? -1 : open(path, O_RDONLY | O_DIRECTORY |
+	    O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 || (path != NULL && errno != EACCES && errno != EPERM))
+		error_clear(&agent->unseen);
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return agent->unseen.class != ERROR_NONE;
+}
+
 static void
 scanned(struct agent *agent, uint64_t token)
 {
@@ -225,6 +246,10 @@ happened(struct agent *agent, struct watch_event *event)
 		scanned(agent, event->token);
 		break;
 	case WATCH_NOTE:
+		if (event->note.class == ERROR_FAILED &&
+		    event->note.cause == CAUSE_DENIED &&
+		    !agent_is_blind(agent))
+			agent->unseen = event->note;
 		log_failure(event->note.class == ERROR_NONE ? LOG_INFO :
 		    LOG_WARNING, "watch", &event->note);
 		break;

@@ -178,6 +178,18 @@ class Start(kit.Case):
         agent.event("durable")
         self.assertIn("all durable", self.push(**user).out)
 
+    def test_a_folder_that_cannot_be_read_is_said(self):
+        if self.on_s3:
+            self.skipTest("changes the user")
+        self.save("step-1.safetensors", 1)
+        self.save("checkpoint-2/model.safetensors", 2)
+        user = self.as_nobody()
+        os.chmod(f"{self.folder}/checkpoint-2", 0)
+        done = self.push(expect=6, **user)
+        self.assertIn("checkpoint-2", done.err)
+        os.chmod(f"{self.folder}/checkpoint-2", 0o700)
+        self.push(**user)
+
     def test_one_that_is_being_written_is_left(self):
         self.save("step-1.safetensors", 1)
         self.push()
