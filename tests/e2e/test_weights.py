@@ -49,7 +49,7 @@ def load_safetensors(path):
 def load(path):
     if path.endswith(".safetensors"):
         return load_safetensors(path)
-    return torch.load(path)
+    return torch.load(path, weights_only=True)
 
 
 def bits(tensor):
@@ -447,15 +447,36 @@ class Weights(kit.Case):
                 ("m.keras", "model.weights.h5", h5),
                 ("m.weights.h5", "m.weights.h5", h5),
                 ("m.gguf", "m.gguf", gguf)):
-            out = self.path("out-" + name.replace(".", "-"))
-            result = self.take(self.path(name), out)
-            self.assertEqual(kit.read(f"{out}/{made}"), wanted)
-            self.assertEqual(result["format"], "files")
-            if name != "m.gguf":
-                self.assertIn("optimizer", result["note"])
+            remote = self.new_remote("remote-" + name)
+            self.run_program("push", "--quiet", self.put_alone(name), remote)
+            for source in self.path(name), remote:
+                out = self.path(f"out-{made[:7]}-{source.count(':')}")
+                result = self.take("--force", source, out)
+                self.assertEqual(kit.read(f"{out}/{made}"), wanted)
+                self.assertEqual(result["format"], "files")
+                if name != "m.gguf":
+                    self.assertIn("optimizer", result["note"])
             done = self.weights("--dtype", "bf16", self.path(name),
                                 self.path("no"), expect=2)
             self.assertIn("as they", done.err)
+
+    def put_alone(self, name):
+        """A directory with this file and no other."""
+        folder = self.path("alone-" + name.replace(".", "-"))
+        kit.write(f"{folder}/{name}", kit.read(self.path(name)))
+        return folder
+
+    def test_places_from_the_environment(self):
+        shape = self.push_shape(shapes.plain)
+        there = {"CKPTSYNC_REMOTE": self.remote}
+        self.take(self.path("out"), environment=there)
+        self.same(self.path("out", "model.safetensors"), shape.model)
+        result = self.take("--dry-run", environment=there)
+        self.assertEqual(len(result["tensors"]), len(shape.model))
+        for words in ["model.pt"], []:
+            done = self.run_program("show", "--tensors", *words,
+                                    environment=there, cwd=self.scratch)
+            self.assertIn("block0.up.weight", done.out)
 
     def test_nemo(self):
         model = shapes.network()
