@@ -145,7 +145,9 @@ print_json(const struct push *push, int class, const struct error *error)
 			json_array_append(json_object_get(object,
 			    "checkpoints"), event);
 		}
-	status = output_json(output_add_error(object, error));
+	if (class != ERROR_NONE)
+		object = output_add_error(object, error);
+	status = output_json(object);
 	return class != ERROR_NONE ? class : status;
 }
 

@@ -368,6 +368,8 @@ command_restore(const struct options *options)
 	}
 	if (look(&work) == 0 && choose(&work) == 0 &&
 	    restore_with_fallback(&work) == 0) {
+		/* What was passed over on the way is over. */
+		error_clear(&error);
 		if (options->all && work.truth->lost.count > 0) {
 			error_set(&error, ERROR_DAMAGED, CAUSE_OTHER,
 			    options->settings.url, "%zu valid checkpoint%s "

@@ -301,6 +301,19 @@ class Json(kit.Case):
                 self.assertTrue(error["message"])
                 self.assertLessEqual({"object", "cure"}, set(error))
 
+    def test_success_has_no_error(self):
+        self.save("step-1.safetensors", 1)
+        self.assertNotIn("error", self.one(0, "push", self.folder,
+                                           self.remote))
+        agent = self.start("agent", self.folder, self.remote)
+        agent.until("it listens", lambda: self.run_program(
+            "status", self.folder, expect=None).status == 0)
+        # Asked of the agent that holds the lock.
+        self.assertNotIn("error", self.one(0, "push", self.folder,
+                                           self.remote))
+        agent.signal(signal.SIGINT)
+        agent.wait()
+
     def test_success_without_content(self):
         nothing = "file://" + self.path("nothing")
         result = self.one(0, "restore", "--if-exists", nothing,
