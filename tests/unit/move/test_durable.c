@@ -6,14 +6,16 @@
 
 /*
  * How often a restore waits for the disk, and when.  The functions below are
- * taken instead of those of libc.
+ * taken instead of those of libc.  A restore waits in the thread that runs it;
+ * the writer and the store have others.
  */
 
 #define FILES 300
 
-static struct scene *watched;
-static unsigned fsyncs, flushes;
-static bool early;	/* something was in place before its data was durable */
+static _Thread_local struct scene *watched;
+static _Thread_local unsigned fsyncs, flushes;
+/* Something was in place before its data was durable. */
+static _Thread_local bool early;
 
 int
 fsync(int fd)
