@@ -27,9 +27,9 @@ struct watch;
  * What the files of the agent share: agent.c (its life, and the one place
  * where it decides), agent_watch.c (what the directory says), agent_upload.c
  * (what goes up), agent_plan.c (what matters while a deadline runs),
- * agent_talk.c (control socket, supervisor), agent_said.c (what it said), agent_status.c (what `status`
- * says), agent_notice.c (who says that this machine goes), agent_end.c (flush,
- * end).
+ * agent_talk.c (control socket, supervisor), agent_said.c (what it said),
+ * agent_status.c (what `status` says), agent_notice.c (who says that this
+ * machine goes), agent_end.c (flush, end).
  */
 
 /* One `push` or `flush` of another process. */

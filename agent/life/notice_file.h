@@ -23,8 +23,8 @@ int notice_file_own(const char *path, struct error *error);
 /**
  * notice_file_check(folder, path, error):
  * Whether ${path} may be it: its folder is there, and is not ${folder} (a real
- * path) or beneath it, and notice_file_own says so too.  Return its absolute path, which the caller frees; NULL
- * with ERROR_USAGE.
+ * path) or beneath it, and notice_file_own says so too.  Return its absolute
+ * path, which the caller frees; NULL with ERROR_USAGE.
  */
 char *notice_file_check(const char *folder, const char *path,
     struct error *error);
