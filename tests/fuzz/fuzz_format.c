@@ -6,6 +6,8 @@
 #include "base/source.h"
 #include "format/format.h"
 
+#include "inspection.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Any bytes under any name: a verdict with a reason, records in order. */
@@ -18,7 +20,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct source source;
 	struct format_report report;
 	struct error error = ERROR_INIT;
-	uint64_t at = 0;
 
 	if (size == 0)
 		return 0;
@@ -27,13 +28,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (format_inspect(&source, names[data[0] % 8], &report, &error) != 0 ||
 	    report.reason[0] == '\0')
 		abort();
-	for (size_t i = 0; i < report.record_count; i++) {
-		if (report.records[i].offset < at)
-			abort();
-		at = report.records[i].offset + report.records[i].length;
-	}
-	if (at > source.size)
-		abort();
+	inspection_check(&report, source.size);
 	format_report_free(&report);
 	return 0;
 }

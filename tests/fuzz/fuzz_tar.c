@@ -7,6 +7,8 @@
 #include "format/format.h"
 #include "format/tar.h"
 
+#include "inspection.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Whatever the bytes are: a verdict, and records in order within the file. */
@@ -17,17 +19,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct source source = source_from_memory(&memory);
 	struct format_report report = { .verdict = FORMAT_UNPROVEN };
 	struct error error = ERROR_INIT;
-	uint64_t at = 0;
 
 	if (tar_inspect(&source, &report, &error) != 0)
 		abort();
-	for (size_t i = 0; i < report.record_count; i++) {
-		if (report.records[i].offset < at)
-			abort();
-		at = report.records[i].offset + report.records[i].length;
-	}
-	if (at > size)
-		abort();
+	inspection_check(&report, size);
 	format_report_free(&report);
 	return 0;
 }

@@ -8,6 +8,8 @@
 #include "format/legacy.h"
 #include "format/torch.h"
 
+#include "inspection.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
@@ -21,8 +23,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct source source = source_from_memory(&memory);
 	struct format_report report = { .verdict = FORMAT_UNPROVEN };
 	struct error error = ERROR_INIT;
-	uint64_t at = 0;
-
 	int result;
 
 	if (legacy_claimed(data, size))
@@ -31,13 +31,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		result = torch_inspect(&source, size % 2 == 0, &report, &error);
 	if (result != 0)
 		abort();
-	for (size_t i = 0; i < report.record_count; i++) {
-		if (report.records[i].offset < at)
-			abort();
-		at = report.records[i].offset + report.records[i].length;
-	}
-	if (at > size)
-		abort();
+	inspection_check(&report, size);
 	format_report_free(&report);
 	return 0;
 }
